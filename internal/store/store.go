@@ -1,0 +1,117 @@
+// Package store keeps Holdfast's state: what users want (specs and actions) and what the core decided (statuses).
+//
+// It exists so that everything above speaks of keys, transactions, one watch and one leader, and not of etcd: store/etcd is
+// real (embedded or external), store/memory is its twin for tests and simulation, store/conformance holds both to the same
+// promises. Keys and encodings of the objects are in store/layout.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Errors that callers decide on.
+var (
+	// ErrConflict: a condition of the transaction did not hold; nothing was written.
+	ErrConflict = errors.New("a condition of the transaction does not hold")
+	// ErrCompacted: the revision to watch from is gone; list again.
+	ErrCompacted = errors.New("the revision has been compacted")
+	// ErrNoSpace: the store is full; nothing can be written until space is made.
+	ErrNoSpace = errors.New("the store is out of space")
+	// ErrClosed: the store was closed.
+	ErrClosed = errors.New("the store is closed")
+)
+
+// KV is one key as the store has it.
+type KV struct {
+	Key   string
+	Value []byte
+	// CreateRevision and ModRevision of the key. ModRevision zero means the key does not exist.
+	CreateRevision, ModRevision int64
+}
+
+// Cond is a condition of a transaction.
+type Cond struct {
+	Key string
+	// What is compared: exactly one of these is used, as Kind says.
+	Kind     CondKind
+	Revision int64
+}
+
+// CondKind says what a condition compares.
+type CondKind int
+
+// The kinds of conditions.
+const (
+	// Absent: the key does not exist.
+	Absent CondKind = iota
+	// Exists: the key exists.
+	Exists
+	// ModAtMost: the key exists and has not been changed since Revision.
+	ModAtMost
+	// ModIs: the key was changed last at Revision; zero means it does not exist.
+	ModIs
+	// CreatedAt: the key was created at Revision.
+	CreatedAt
+)
+
+// Txn is a transaction: when all conditions hold, all keys are put and deleted, else nothing is.
+type Txn struct {
+	If     []Cond
+	Put    []KV // Key and Value count
+	Delete []string
+}
+
+// Change is one change that a watch reports.
+type Change struct {
+	KV
+	// Deleted: the key is gone; Value is nil and ModRevision is the deletion's.
+	Deleted bool
+}
+
+// Batch is all that one revision changed, in the order of their keys' writing. Revisions come in ascending order, none twice.
+type Batch struct {
+	Revision int64
+	Changes  []Change
+	// Err ends the watch: ErrCompacted, ErrClosed, or what the store says.
+	Err error
+}
+
+// MaxTxnOps is how many puts and deletes one transaction may have.
+const MaxTxnOps = 4096
+
+// Store keeps keys. Methods are safe for concurrent use.
+type Store interface {
+	// Get returns a key; ModRevision zero when it does not exist.
+	Get(ctx context.Context, key string) (KV, error)
+	// List returns all keys with the prefix in ascending order, as of the one revision that it also returns.
+	List(ctx context.Context, prefix string) ([]KV, int64, error)
+	// Watch reports every change of keys with the prefix from revision from on, until ctx ends (then the channel is closed) or
+	// a Batch with Err. A reader that is slow delays nobody but itself.
+	Watch(ctx context.Context, prefix string, from int64) <-chan Batch
+	// Txn does all or nothing and returns the revision it made, or ErrConflict, ErrNoSpace, or another error; after another
+	// error the transaction may have happened.
+	Txn(ctx context.Context, t Txn) (int64, error)
+	// Campaign waits until this process leads, or ctx ends. name is for people who look at who leads.
+	Campaign(ctx context.Context, name string) (Term, error)
+	// Backup writes a snapshot to path.
+	Backup(ctx context.Context, path string) error
+	// Close stops the store. Terms end.
+	Close() error
+}
+
+// Term is one leadership, from election until the lease is lost or given up.
+type Term interface {
+	// Fence is the condition that every write of the leader carries: it fails once another leads.
+	Fence() Cond
+	// Valid reports whether calls to hosts may still be made: the lease, counted on the monotonic clock from the last
+	// renewal that the store confirmed, has more than a safety margin left.
+	Valid() bool
+	// TTL is how long a lease lives without renewal: nobody else leads before it is over.
+	TTL() time.Duration
+	// Done is closed when the term is over.
+	Done() <-chan struct{}
+	// Resign ends the term early, so that the next leader need not wait for the lease.
+	Resign(ctx context.Context) error
+}
