@@ -37,6 +37,8 @@ type ObjectMeta struct {
 	CreationTimestamp time.Time `json:"creationTimestamp,omitzero"`
 	// DeletionTimestamp is when a user asked for deletion; nil while nobody has. Once set it stays.
 	DeletionTimestamp *time.Time `json:"deletionTimestamp,omitempty"`
+	// DeletionForce: the deletion may switch the guest off without asking it to shut down.
+	DeletionForce bool `json:"deletionForce,omitempty"`
 }
 
 // Condition is one named yes-or-no fact about an object, with its reason.
