@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"syscall"
+
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
+)
+
+// Problem is the server's answer to a request that failed.
+type Problem struct {
+	v1.Problem
+}
+
+// Error is the detail, which stands on its own, and the single errors below it.
+func (p *Problem) Error() string {
+	text := p.Detail
+	if text == "" {
+		text = fmt.Sprintf("the server answered %d %s", p.Status, p.Title)
+	}
+	for _, e := range p.Errors {
+		text += "\n  " + FormatError(e)
+	}
+	return text
+}
+
+// FormatError writes one error as compilers do: file, line and column as far as known, field, message.
+func FormatError(e v1.ProblemError) string {
+	where := e.File
+	if e.Line > 0 {
+		if where == "" {
+			where = "line "
+		} else {
+			where += ":"
+		}
+		where += fmt.Sprint(e.Line)
+		if e.Column > 0 {
+			where += fmt.Sprintf(":%d", e.Column)
+		}
+	}
+	text := e.Message
+	if e.Location != "" {
+		text = e.Location + ": " + text
+	}
+	if where != "" {
+		text = where + ": " + text
+	}
+	return text
+}
+
+// ConnectionError means that the server could not be reached, or that the connection broke before the whole answer was there:
+// then the request may have had its effect.
+type ConnectionError struct {
+	// Socket is the path.
+	Socket string
+	// Err is what happened.
+	Err error
+}
+
+// Error says what to do about it.
+func (e *ConnectionError) Error() string {
+	switch {
+	case errors.Is(e.Err, fs.ErrPermission):
+		return fmt.Sprintf("may not open the Holdfast server's socket %s: only the user that runs the server may; "+
+			"become that user (sudo), or name another socket with --socket", e.Socket)
+	case e.NotRunning():
+		return fmt.Sprintf("the Holdfast server is not running at %s: start it with `holdfast server` or name its socket with --socket",
+			e.Socket)
+	}
+	return fmt.Sprintf("the connection to the Holdfast server at %s broke: %v; the request may or may not have had its effect", e.Socket, e.Err)
+}
+
+// Unwrap gives what happened.
+func (e *ConnectionError) Unwrap() error { return e.Err }
+
+// NotRunning reports whether nobody listens on the socket: nothing was sent.
+func (e *ConnectionError) NotRunning() bool {
+	return e.notSent() && (errors.Is(e.Err, fs.ErrNotExist) || errors.Is(e.Err, syscall.ECONNREFUSED))
+}
+
+// notSent reports whether the connection was never made.
+func (e *ConnectionError) notSent() bool {
+	var op *net.OpError
+	return errors.As(e.Err, &op) && op.Op == "dial"
+}
+
+// connectionError wraps err, unless the caller's context is the cause: then it is the context's.
+func (c *Client) connectionError(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil {
+		return cause
+	}
+	return &ConnectionError{Socket: c.socket, Err: err}
+}
+
+// IsNotFound reports whether the object does not exist.
+func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
+
+// IsConflict reports whether the request contradicts what is there: the object exists already, has changed since it was read,
+// or is being deleted.
+func IsConflict(err error) bool { return hasStatus(err, http.StatusConflict) }
+
+// IsInvalid reports whether the server understood the request and refuses it for what it says.
+func IsInvalid(err error) bool {
+	return hasStatus(err, http.StatusUnprocessableEntity) || hasStatus(err, http.StatusBadRequest)
+}
+
+// IsGone reports whether a watch asked for changes that are too old.
+func IsGone(err error) bool { return hasStatus(err, http.StatusGone) }
+
+// IsUnavailable reports whether the server or its store cannot serve now: the same request may succeed later.
+func IsUnavailable(err error) bool {
+	var connection *ConnectionError
+	return errors.As(err, &connection) || hasStatus(err, http.StatusServiceUnavailable)
+}
+
+func hasStatus(err error, status int) bool {
+	var problem *Problem
+	return errors.As(err, &problem) && problem.Status == status
+}
