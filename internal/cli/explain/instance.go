@@ -1,0 +1,137 @@
+package explain
+
+import (
+	"fmt"
+
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+)
+
+// instance explains a VM that has one.
+func (s situation) instance(i *v1.Instance) Answer {
+	switch {
+	case s.hosts.unreachable(i.Host):
+		return s.outOfReach(i)
+	case i.Abandon != nil:
+		return s.abandoned(i)
+	case i.Phase == v1.PhaseSucceeded || i.Phase == v1.PhaseFailed:
+		return Answer{State: fmt.Sprintf("Ended on host %s.", i.Host), Why: orElse(s.lastEnd(), "How it ended is being found out."),
+			Next: "Its definition is being removed from the host; then its run strategy decides what follows."}
+	case i.Stop != nil:
+		return s.stopping(i)
+	case i.Phase == v1.PhaseScheduled:
+		return Answer{
+			State: fmt.Sprintf("Scheduled: host %s has promised it room %s.", i.Host, humantime.Ago(i.CreatedAt, s.now)),
+			Why:   s.waitingMessage("The launch waits for something on that host."),
+			Next:  "The host is told to start it as soon as it can be, usually within seconds.",
+		}
+	case i.Phase == v1.PhaseLaunching:
+		return s.launching(i)
+	case i.Paused != "":
+		return s.paused(i)
+	default:
+		return s.running(i)
+	}
+}
+
+func (s situation) running(i *v1.Instance) Answer {
+	why := "Its run strategy is Always."
+	next := "It stays on. When the instance ends, however it does, a new one follows."
+	if strategyOf(s.vm) == v1.RunManual {
+		why = "Its run strategy is Manual, and it was started."
+		if r := s.vm.Status.Run; r != nil {
+			why = fmt.Sprintf("Its run strategy is Manual, and it was started%s %s.", by(r.By), humantime.Ago(r.At, s.now))
+		}
+		next = fmt.Sprintf("It stays on until the guest shuts itself down or somebody stops it: %s.", command("stop", s.vm))
+	}
+	if c := s.vm.Status.CrashLoop; c != nil && c.ConsecutiveFailures > 0 {
+		why = join(why, fmt.Sprintf("It runs again after %s; the last was %s: %s",
+			failures(c.ConsecutiveFailures), humantime.Ago(c.LastFailure.EndedAt, s.now), ended(c.LastFailure)))
+	}
+	if i.Generation < s.vm.Metadata.Generation {
+		next = join(next, fmt.Sprintf("The manifest has changed since it started: what concerns the machine itself applies to the "+
+			"next instance (%s).", command("restart", s.vm)))
+	}
+	return Answer{State: fmt.Sprintf("Running on host %s since %s.", i.Host, humantime.Ago(i.RunningAt, s.now)), Why: why, Next: next}
+}
+
+func (s situation) launching(i *v1.Instance) Answer {
+	a := Answer{
+		State: fmt.Sprintf("Launching on host %s since %s.", i.Host, humantime.Ago(i.CreatedAt, s.now)),
+		Why:   s.waitingMessage("The host has been told to start it and does not report it as running yet."),
+		Next:  "It is Running as soon as the host says so.",
+	}
+	if !i.StartDeadline.IsZero() {
+		a.Next += fmt.Sprintf(" If the host has not said so by %s, the launch has failed, and another follows after a delay.",
+			humantime.By(i.StartDeadline, s.now))
+	}
+	return a
+}
+
+func (s situation) paused(i *v1.Instance) Answer {
+	a := Answer{State: fmt.Sprintf("Paused on host %s: the guest's CPUs stand still.", i.Host)}
+	resume := fmt.Sprintf(`"virsh resume %s" on host %s`, s.vm.Metadata.UID, i.Host)
+	switch i.Paused {
+	case "ioerror":
+		a.Why = "A disk gave an I/O error or has no space left, and QEMU paused the guest so that it loses nothing."
+		a.Next = fmt.Sprintf("It stays paused: Holdfast neither resumes nor kills it. Repair the storage, then %s.", resume)
+	case "user":
+		a.Why = "Somebody paused it on the host, outside Holdfast."
+		a.Next = fmt.Sprintf("It stays paused until somebody resumes it: %s.", resume)
+	default:
+		a.Why = fmt.Sprintf("The hypervisor gives the reason %q.", i.Paused)
+		a.Next = fmt.Sprintf("It stays paused until the hypervisor or somebody resumes it: %s.", resume)
+	}
+	a.Next += fmt.Sprintf(" %s switches it off.", command("stop", s.vm, "--force"))
+	return a
+}
+
+func (s situation) abandoned(i *v1.Instance) Answer {
+	return Answer{
+		State: fmt.Sprintf("The launch on host %s failed and is being cleaned up.", i.Host),
+		Why:   sentence(ended(*i.Abandon)),
+		Next:  "As soon as it is certain that nothing of it runs there, the failure counts and the next try is planned.",
+	}
+}
+
+func (s situation) outOfReach(i *v1.Instance) Answer {
+	host := s.hosts[i.Host]
+	why := fmt.Sprintf("Host %s does not answer since %s", i.Host, humantime.Ago(host.Status.Since, s.now))
+	if m := host.Status.Message; m != "" {
+		why += ": " + m
+	}
+	a := Answer{
+		State: fmt.Sprintf("Unknown: it was %s on host %s, which is out of reach.", phaseWord(i), i.Host),
+		Why:   sentence(why),
+		Next: "As soon as the host answers it is looked at, and what still runs is left running. Until then nothing of it starts " +
+			"elsewhere, so that it never runs twice.",
+	}
+	if i.Stop != nil {
+		a.Next = fmt.Sprintf("The %s asked for%s %s is recorded and carried out as soon as the host answers. %s",
+			stopWord(i.Stop), by(i.Stop.By), humantime.Ago(i.Stop.At, s.now),
+			"Until then nothing of it starts elsewhere, so that it never runs twice.")
+	}
+	return a
+}
+
+// waitingMessage is the core's own word on what an instance waits for, or else otherwise.
+func (s situation) waitingMessage(otherwise string) string {
+	if w := s.vm.Status.Waiting; w != nil && w.Message != "" {
+		return sentence(w.Message)
+	}
+	return otherwise
+}
+
+// phaseWord is what an instance was last seen doing.
+func phaseWord(i *v1.Instance) string {
+	switch {
+	case i.Phase == v1.PhaseScheduled:
+		return "about to be launched"
+	case i.Phase == v1.PhaseLaunching:
+		return "launching"
+	case i.Paused != "":
+		return "paused"
+	default:
+		return "running"
+	}
+}

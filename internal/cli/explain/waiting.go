@@ -1,0 +1,67 @@
+package explain
+
+import (
+	"fmt"
+
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+)
+
+// waiting explains a VM that should run and has no instance.
+func (s situation) waiting(w *v1.Waiting) Answer {
+	since := humantime.Ago(w.Since, s.now)
+	why := orElse(sentence(w.Message), fmt.Sprintf("The control plane gives the reason %q.", w.Reason))
+	stop := fmt.Sprintf("%s takes it out.", command("stop", s.vm))
+	switch w.Reason {
+	case waitStartLimit:
+		return Answer{State: fmt.Sprintf("Waiting in the start queue since %s.", since), Why: why,
+			Next: "It starts as soon as one of the starts under way is over. " + stop}
+	case waitUnschedulable:
+		return s.unschedulable(why, since)
+	case waitBackOff:
+		return s.backOff(why)
+	case waitHostUnreachable:
+		return Answer{State: fmt.Sprintf("Waiting for a host that is out of reach, since %s.", since), Why: why,
+			Next: "It goes on by itself as soon as the host answers. Until then nothing starts, so that it never runs twice."}
+	case waitCleaning:
+		return Answer{State: fmt.Sprintf("Waiting for its last instance to be cleaned up, since %s.", since),
+			Why:  join(why, s.lastEnd()),
+			Next: "A new instance follows as soon as the host no longer knows the old one, usually within seconds."}
+	default:
+		return Answer{State: fmt.Sprintf("Waiting (%s) since %s.", w.Reason, since), Why: why,
+			Next: "It starts as soon as that has passed. " + stop}
+	}
+}
+
+func (s situation) unschedulable(why, since string) Answer {
+	a := Answer{State: fmt.Sprintf("Unschedulable since %s: no host can take it.", since), Why: why}
+	if s.hosts != nil && len(s.hosts) == 0 {
+		a.Next = `It starts as soon as there is a host that can take it. Add one: "holdfast host add NAME URI".`
+		return a
+	}
+	a.Next = "It is tried again the moment a host is added, uncordoned, answers again or has room. " +
+		`"holdfast get hosts" shows which are there.`
+	return a
+}
+
+func (s situation) backOff(why string) Answer {
+	c := s.vm.Status.CrashLoop
+	if c == nil {
+		return Answer{State: "Waiting after failures.", Why: why, Next: "It is tried again after its delay."}
+	}
+	f := c.LastFailure
+	return Answer{
+		State: fmt.Sprintf("Backing off after %s.", failures(c.ConsecutiveFailures)),
+		Why:   fmt.Sprintf("The last one was %s on host %s: %s", humantime.Ago(f.EndedAt, s.now), f.Host, ended(f)),
+		Next: fmt.Sprintf("It is tried again %s. %s tries at once, and %s gives up.",
+			humantime.In(c.RetryAt, s.now), command("start", s.vm), command("stop", s.vm)),
+	}
+}
+
+// failures is "1 failure", "5 failures in a row".
+func failures(n int) string {
+	if n == 1 {
+		return "1 failure"
+	}
+	return fmt.Sprintf("%d failures in a row", n)
+}
