@@ -78,8 +78,13 @@ type Batch struct {
 	Err error
 }
 
-// MaxTxnOps is how many puts and deletes one transaction may have.
-const MaxTxnOps = 4096
+// Limits of one transaction; Txn.Check holds callers to them before a store is asked.
+const (
+	// MaxTxnOps is how many puts and deletes, and how many conditions, a transaction may have.
+	MaxTxnOps = 4096
+	// MaxTxnBytes is how many bytes the keys and values of a transaction may have together.
+	MaxTxnBytes = 8 << 20
+)
 
 // Store keeps keys. Methods are safe for concurrent use.
 type Store interface {
@@ -87,13 +92,16 @@ type Store interface {
 	Get(ctx context.Context, key string) (KV, error)
 	// List returns all keys with the prefix in ascending order, as of the one revision that it also returns.
 	List(ctx context.Context, prefix string) ([]KV, int64, error)
-	// Watch reports every change of keys with the prefix from revision from on, until ctx ends (then the channel is closed) or
-	// a Batch with Err. A reader that is slow delays nobody but itself.
+	// Watch reports every change of keys with the prefix from revision from (at least 1) on, until ctx ends or a Batch with
+	// Err; then the channel is closed. A reader that is slow delays nobody but itself.
 	Watch(ctx context.Context, prefix string, from int64) <-chan Batch
-	// Txn does all or nothing and returns the revision it made, or ErrConflict, ErrNoSpace, or another error; after another
-	// error the transaction may have happened.
+	// Txn does all or nothing and returns the revision it made (the current one when it changed nothing: deleting what is
+	// not there is no change), or ErrConflict, ErrNoSpace, or another error; after another error the transaction may have
+	// happened, unless Txn.Check refused it.
 	Txn(ctx context.Context, t Txn) (int64, error)
-	// Campaign waits until this process leads, or ctx ends. name is for people who look at who leads.
+	// Campaign waits until this process leads, or ctx ends. name is for people who look at who leads. ctx also bounds the
+	// term: when it ends, the lease is renewed no more, as if the process had died, and runs out; Resign is the way to go
+	// without making the next leader wait.
 	Campaign(ctx context.Context, name string) (Term, error)
 	// Backup writes a snapshot to path.
 	Backup(ctx context.Context, path string) error
@@ -110,8 +118,9 @@ type Term interface {
 	Valid() bool
 	// TTL is how long a lease lives without renewal: nobody else leads before it is over.
 	TTL() time.Duration
-	// Done is closed when the term is over.
+	// Done is closed when the term is over: soon after Valid became false for good.
 	Done() <-chan struct{}
-	// Resign ends the term early, so that the next leader need not wait for the lease.
+	// Resign ends the term early, so that the next leader need not wait for the lease. It works after the term ended, too:
+	// then it gives up what is left of the lease.
 	Resign(ctx context.Context) error
 }

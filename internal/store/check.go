@@ -1,0 +1,68 @@
+package store
+
+import "fmt"
+
+// Check reports why no store would take the transaction: too large, or a key that is empty or written twice. Stores call it
+// first, so that all of them refuse the same.
+func (t Txn) Check() error {
+	if n := len(t.Put) + len(t.Delete); n > MaxTxnOps {
+		return fmt.Errorf("a transaction may write %d keys, this one has %d: split it", MaxTxnOps, n)
+	}
+	if n := len(t.If); n > MaxTxnOps {
+		return fmt.Errorf("a transaction may have %d conditions, this one has %d: split it", MaxTxnOps, n)
+	}
+	written, size := make(map[string]bool, len(t.Put)+len(t.Delete)), 0
+	once := func(key string) error {
+		if key == "" {
+			return fmt.Errorf("a transaction writes a key without a name")
+		}
+		if written[key] {
+			return fmt.Errorf("a transaction writes key %s twice", key)
+		}
+		written[key] = true
+		return nil
+	}
+	for _, kv := range t.Put {
+		if err := once(kv.Key); err != nil {
+			return err
+		}
+		size += len(kv.Key) + len(kv.Value)
+	}
+	for _, key := range t.Delete {
+		if err := once(key); err != nil {
+			return err
+		}
+		size += len(key)
+	}
+	for _, c := range t.If {
+		if c.Key == "" {
+			return fmt.Errorf("a condition names no key")
+		}
+		if c.Kind < Absent || c.Kind > CreatedAt {
+			return fmt.Errorf("a condition on key %s is of unknown kind %d", c.Key, c.Kind)
+		}
+		size += len(c.Key)
+	}
+	if size > MaxTxnBytes {
+		return fmt.Errorf("a transaction may have %d bytes, this one has %d: split it, or make the objects smaller", MaxTxnBytes, size)
+	}
+	return nil
+}
+
+// Holds reports whether the condition is true of the key as the store has it (zero when it does not exist).
+func (c Cond) Holds(kv KV) bool {
+	exists := kv.ModRevision != 0
+	switch c.Kind {
+	case Absent:
+		return !exists
+	case Exists:
+		return exists
+	case ModAtMost:
+		return exists && kv.ModRevision <= c.Revision
+	case ModIs:
+		return kv.ModRevision == c.Revision
+	case CreatedAt:
+		return exists && kv.CreateRevision == c.Revision
+	}
+	return false
+}
