@@ -96,12 +96,36 @@ func join(sentences ...string) string {
 	return strings.Join(kept, " ")
 }
 
-// VM explains a virtual machine. now gives the sentences their times, and its location their clock.
-func VM(vm *v1.VirtualMachine, hosts Hosts, now time.Time) Answer {
-	s := situation{vm: vm, hosts: hosts, now: now}
-	st := &vm.Status
+// View is what is known beside the VM itself.
+type View struct {
+	// Hosts there are.
+	Hosts Hosts
+	// Leaderless: no control plane leads at the moment, so nothing is decided.
+	Leaderless bool
+	// Now gives the sentences their times, and its location their clock.
+	Now time.Time
+}
+
+// VM explains a virtual machine.
+func VM(vm *v1.VirtualMachine, view View) Answer {
+	a := situation{vm: vm, hosts: view.Hosts, now: view.Now}.answer()
+	if view.Leaderless {
+		a.Next = "No control plane leads at the moment, and nothing is decided until one does; the server's log says why. Then: " + a.Next
+	}
+	return a
+}
+
+// situation is what the sentences are made from.
+type situation struct {
+	vm    *v1.VirtualMachine
+	hosts Hosts
+	now   time.Time
+}
+
+func (s situation) answer() Answer {
+	st := &s.vm.Status
 	switch {
-	case vm.Metadata.DeletionTimestamp != nil:
+	case s.vm.Metadata.DeletionTimestamp != nil:
 		return s.terminating()
 	case st.PrintableStatus == v1.PrintableQuarantined:
 		return s.quarantined()
@@ -114,11 +138,4 @@ func VM(vm *v1.VirtualMachine, hosts Hosts, now time.Time) Answer {
 	default:
 		return s.off()
 	}
-}
-
-// situation is what the sentences are made from.
-type situation struct {
-	vm    *v1.VirtualMachine
-	hosts Hosts
-	now   time.Time
 }

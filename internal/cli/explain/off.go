@@ -38,8 +38,7 @@ func (s situation) unseen() Answer {
 		State: "Accepted, not looked at yet.",
 		Why: fmt.Sprintf("It was created %s, and no control plane has decided about it since.",
 			humantime.Ago(s.vm.Metadata.CreationTimestamp, s.now)),
-		Next: "It is looked at as soon as a control plane leads, usually at once. " +
-			"If this stays for a minute, the server's log says why none leads.",
+		Next: "The control plane decides on it the next time it looks, usually at once.",
 	}
 }
 

@@ -108,14 +108,13 @@ func TestVM(t *testing.T) {
 			"Stopped, but wanted on.",
 			"Its run strategy is Always, and it has no instance yet.",
 			"The control plane decides on it the next time it looks, usually at once."}},
-		{"no control plane leads", web(func(vm *v1.VirtualMachine) {
+		{"not looked at yet", web(func(vm *v1.VirtualMachine) {
 			vm.Status = v1.VirtualMachineStatus{}
 			vm.Metadata.CreationTimestamp = ago(40 * time.Second)
 		}), fleet, Answer{
 			"Accepted, not looked at yet.",
 			"It was created 40s ago (19:59:20), and no control plane has decided about it since.",
-			"It is looked at as soon as a control plane leads, usually at once. " +
-				"If this stays for a minute, the server's log says why none leads."}},
+			"The control plane decides on it the next time it looks, usually at once."}},
 		{"in the start queue", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Waiting = &v1.Waiting{Reason: "StartLimit", Message: "4 instances are starting on each host that can take it, and 4 is the limit", Since: ago(20 * time.Second)}
 		}), fleet, Answer{
@@ -281,7 +280,7 @@ func TestVM(t *testing.T) {
 			"A person has to decide: look at what runs on the host, and switch off what must not."}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := VM(c.vm, c.hosts, now)
+			got := VM(c.vm, View{Hosts: c.hosts, Now: now})
 			for _, x := range []struct{ field, got, want string }{
 				{"State", got.State, c.want.State}, {"Why", got.Why, c.want.Why}, {"Next", got.Next, c.want.Next},
 			} {
@@ -290,6 +289,16 @@ func TestVM(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestVMWithoutLeader(t *testing.T) {
+	vm := web(func(vm *v1.VirtualMachine) { vm.Status = v1.VirtualMachineStatus{} })
+	got := VM(vm, View{Leaderless: true, Now: now}).Next
+	want := "No control plane leads at the moment, and nothing is decided until one does; the server's log says why. " +
+		"Then: The control plane decides on it the next time it looks, usually at once."
+	if got != want {
+		t.Errorf("Next\n got %s\nwant %s", got, want)
 	}
 }
 
@@ -322,7 +331,7 @@ func FuzzVM(f *testing.F) {
 			}
 		})
 		for _, hosts := range []Hosts{nil, {}, fleet, dark} {
-			a := VM(vm, hosts, now)
+			a := VM(vm, View{Hosts: hosts, Now: now})
 			for _, s := range []string{a.State, a.Why, a.Next} {
 				if strings.TrimSpace(s) == "" {
 					t.Errorf("an empty answer in %+v", a)

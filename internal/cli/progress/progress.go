@@ -1,0 +1,51 @@
+// Package progress shows how several things that are waited for are getting on: on a terminal one line for each, rewritten in
+// place; elsewhere a new line for each change, so that a log reads as a story.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"sync"
+)
+
+// mostLive is how many lines are rewritten in place at most; more than that would not fit a small terminal.
+const mostLive = 20
+
+// Progress is safe for concurrent use.
+type Progress struct {
+	mu    sync.Mutex
+	w     io.Writer
+	live  bool
+	names []string
+	lines map[string]string
+	drawn int
+}
+
+// New shows the progress of names on w.
+func New(w io.Writer, terminal bool, names ...string) *Progress {
+	return &Progress{w: w, live: terminal && len(names) <= mostLive, names: names, lines: map[string]string{}}
+}
+
+// Say tells what name is doing now. The same line again is not repeated.
+func (p *Progress) Say(name, line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lines[name] == line {
+		return
+	}
+	p.lines[name] = line
+	if !p.live {
+		fmt.Fprintf(p.w, "%s: %s\n", name, line)
+		return
+	}
+	if p.drawn > 0 {
+		fmt.Fprintf(p.w, "\x1b[%dA", p.drawn)
+	}
+	p.drawn = 0
+	for _, n := range p.names {
+		if l, said := p.lines[n]; said {
+			fmt.Fprintf(p.w, "\r\x1b[K%s: %s\n", n, l)
+			p.drawn++
+		}
+	}
+}
