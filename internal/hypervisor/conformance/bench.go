@@ -122,7 +122,9 @@ func (b *bench) waitFor(conn hypervisor.Conn, m hypervisor.Machine, state hyperv
 		d, found := b.look(conn, m.VMUID)
 		last = d
 		return found && d.State == state
-	}, func() string { return "the domain never became " + string(state) + "; it is " + string(last.State) + " (" + last.Why + ")" })
+	}, func() string {
+		return "the domain never became " + string(state) + "; it is " + string(last.State) + " (" + last.Why + ")"
+	})
 	return last
 }
 
