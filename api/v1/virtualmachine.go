@@ -336,6 +336,10 @@ type VirtualMachineStatus struct {
 	PrintableStatus string `json:"printableStatus,omitempty"`
 	// MachineType is what the machine type's alias was resolved to at the first start; empty before.
 	MachineType string `json:"machineType,omitempty"`
+	// MachineAlias is spec's machine type that MachineType was resolved from: another one there is resolved anew.
+	MachineAlias string `json:"machineAlias,omitempty"`
+	// Instances counts the instances the VM has had; an instance's id begins with its number.
+	Instances int64 `json:"instances,omitempty"`
 	// Hold keeps the VM off until a start; nil means no hold.
 	Hold *Hold `json:"hold,omitempty"`
 	// Run is the run that a start of a Manual VM asked for; nil means none.
