@@ -16,5 +16,5 @@ func (c *Client) GetConfig(ctx context.Context) (*v1.ClusterConfig, error) {
 
 // UpdateConfig replaces the cluster's configuration, with a resource version only if it has not changed since that was read.
 func (c *Client) UpdateConfig(ctx context.Context, config *v1.ClusterConfig) (*v1.ClusterConfig, error) {
-	return call[v1.ClusterConfig](ctx, c, http.MethodPut, configPath, nil, config)
+	return call[v1.ClusterConfig](ctx, c, http.MethodPut, configPath, nil, typed(v1.KindClusterConfig, config))
 }

@@ -27,9 +27,9 @@ func (c *Client) ListHosts(ctx context.Context, o ListOptions) (*v1.List[v1.Host
 	return hosts.list(ctx, c, "", o.query())
 }
 
-// DeleteHost removes a host from the cluster.
-func (c *Client) DeleteHost(ctx context.Context, name string, o DeleteOptions) (*v1.Host, error) {
-	return hosts.delete(ctx, c, "", name, o)
+// DeleteHost makes Holdfast forget a host, and returns the host as it was. It is a conflict while a VM has something there.
+func (c *Client) DeleteHost(ctx context.Context, name string) (*v1.Host, error) {
+	return hosts.delete(ctx, c, "", name, DeleteOptions{})
 }
 
 // CordonHost keeps new instances away from a host; what runs there runs on. A cordoned host stays so.

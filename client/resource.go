@@ -12,18 +12,28 @@ const root = "/api/v1"
 
 // resource is a kind of objects as the API knows it.
 type resource[T any] struct {
+	kind string
 	// collection is the last part of the URL; namespaced kinds stand below a namespace.
 	collection string
 	namespaced bool
-	meta       func(*T) *v1.ObjectMeta
 }
 
 var (
-	vms     = resource[v1.VirtualMachine]{"virtualmachines", true, func(o *v1.VirtualMachine) *v1.ObjectMeta { return &o.Metadata }}
-	hosts   = resource[v1.Host]{"hosts", false, func(o *v1.Host) *v1.ObjectMeta { return &o.Metadata }}
-	actions = resource[v1.Action]{"actions", true, func(o *v1.Action) *v1.ObjectMeta { return &o.Metadata }}
-	events  = resource[v1.Event]{"events", true, func(o *v1.Event) *v1.ObjectMeta { return &o.Metadata }}
+	vms     = resource[v1.VirtualMachine]{v1.KindVirtualMachine, "virtualmachines", true}
+	hosts   = resource[v1.Host]{v1.KindHost, "hosts", false}
+	actions = resource[v1.Action]{v1.KindAction, "actions", true}
+	events  = resource[v1.Event]{v1.KindEvent, "events", true}
 )
+
+// meta is an object's metadata.
+func meta[T any](o *T) *v1.ObjectMeta { return any(o).(v1.Object).GetMetadata() }
+
+// typed is a copy of an object that says what it is: programs need not.
+func typed[T any](kind string, o *T) *T {
+	c := *o
+	*any(&c).(v1.Object).GetTypeMeta() = v1.TypeMeta{APIVersion: v1.APIVersion, Kind: kind}
+	return &c
+}
 
 // ListOptions narrow a list.
 type ListOptions struct {
@@ -77,11 +87,11 @@ func (r resource[T]) at(namespace, name string) string {
 }
 
 func (r resource[T]) create(ctx context.Context, c *Client, o *T) (*T, error) {
-	return call[T](ctx, c, http.MethodPost, r.in(orDefault(r.meta(o).Namespace)), nil, o)
+	return call[T](ctx, c, http.MethodPost, r.in(orDefault(meta(o).Namespace)), nil, typed(r.kind, o))
 }
 
 func (r resource[T]) update(ctx context.Context, c *Client, o *T) (*T, error) {
-	return call[T](ctx, c, http.MethodPut, r.at(r.meta(o).Namespace, r.meta(o).Name), nil, o)
+	return call[T](ctx, c, http.MethodPut, r.at(meta(o).Namespace, meta(o).Name), nil, typed(r.kind, o))
 }
 
 func (r resource[T]) get(ctx context.Context, c *Client, namespace, name string) (*T, error) {

@@ -190,17 +190,20 @@ func (w *watcher[T]) replace(list *v1.List[T]) bool {
 
 // apply reports one object, as far as it is news. False means that no more is wanted.
 func (w *watcher[T]) apply(change v1.WatchType, object *T) bool {
-	key, meta := w.key(object), w.resource.meta(object)
+	key, uid := w.key(object), meta(object).UID
 	old := w.known[key]
-	same := old != nil && w.resource.meta(old).UID == meta.UID
+	same := old != nil && meta(old).UID == uid
 	if change == v1.WatchDeleted {
-		if !same {
+		if old == nil || !same && uid != "" {
 			return true
+		}
+		if uid == "" { // the server knows no more than the name
+			object = old
 		}
 		delete(w.known, key)
 		return w.report(Deleted, object)
 	}
-	if same && w.resource.meta(old).ResourceVersion == meta.ResourceVersion {
+	if same && meta(old).ResourceVersion == meta(object).ResourceVersion {
 		return true
 	}
 	w.known[key] = object
@@ -221,6 +224,5 @@ func (w *watcher[T]) report(t EventType, object *T) bool {
 }
 
 func (w *watcher[T]) key(object *T) string {
-	meta := w.resource.meta(object)
-	return meta.Namespace + "/" + meta.Name
+	return meta(object).Namespace + "/" + meta(object).Name
 }

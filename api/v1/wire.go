@@ -34,7 +34,7 @@ const (
 // WatchLine is one line of a watch.
 type WatchLine[T any] struct {
 	Type WatchType `json:"type"`
-	// Object as it is after the change; for DELETED as it was last. Nil for BOOKMARK and ERROR.
+	// Object as it is after the change; for DELETED as it was last, or with no more than its name. Nil for BOOKMARK and ERROR.
 	Object *T `json:"object,omitempty"`
 	// ResourceVersion is where to resume: a watch from here misses nothing, and may repeat the lines of one revision.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
@@ -46,8 +46,8 @@ type WatchLine[T any] struct {
 type ActionRequest struct {
 	// Type is start, stop or restart.
 	Type ActionType `json:"type"`
-	// RequestID is the client's own name for this request, a DNS label: sent again, it is the same action and has its effect
-	// once. Empty means that the server makes one up, and that the request cannot be repeated safely.
+	// RequestID is the client's own name for this request, at most 63 letters, digits, '-', '_' and '.', e.g. a UUID: sent
+	// again, it is the same action and has its effect once. Empty means that the server makes one up, and that the request cannot be repeated safely.
 	RequestID string `json:"requestID,omitempty"`
 	// Force (stop, restart): switch the guest off now, without asking it to shut down.
 	Force bool `json:"force,omitempty"`
