@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-vm/holdfast/internal/core"
+	"github.com/holdfast-vm/holdfast/internal/store"
+	"github.com/holdfast-vm/holdfast/internal/store/layout"
+)
+
+// term is one leadership. Everything in it is touched by the loop alone, except what its comment says otherwise.
+type term struct {
+	o     *Options
+	lease store.Term
+	clock clock
+	core  decider
+	book  *book
+	news  *news
+	hosts *hosts
+	// end ends the term; safe for concurrent use.
+	end context.CancelCauseFunc
+	// group holds every goroutine of the term.
+	group sync.WaitGroup
+
+	// inbox is how hosts' goroutines tell the loop something.
+	inbox chan core.Event
+	// own are events that the loop itself has for the core.
+	own []core.Event
+	// queue holds decisions that are not durable, in order; the first of them may be in the writer's hands already.
+	queue []unit
+	// batches go to the writer, which gives each back once it is durable. At most one is under way.
+	batches chan *batch
+	durable chan *batch
+	writing bool
+}
+
+// inboxSize is how many observations may wait for the loop before those who bring them have to.
+const inboxSize = 256
+
+// gather is how many observations the core is told at most before its decisions are taken from it: enough to fill a transaction
+// under load, few enough not to keep a decision waiting.
+const gather = 512
+
+func newTerm(o *Options, lease store.Term, c decider, end context.CancelCauseFunc) *term {
+	t := &term{
+		o: o, lease: lease, clock: newClock(), core: c, book: newBook(), news: newNews(o), end: end,
+		inbox: make(chan core.Event, inboxSize), batches: make(chan *batch, 1), durable: make(chan *batch, 1),
+	}
+	return t
+}
+
+// run loads the store, and then leads until something ends the term.
+func (t *term) run(ctx context.Context) error {
+	t.hosts = newHosts(ctx, t)
+	revision, err := t.load(ctx)
+	if err != nil {
+		return err
+	}
+	t.o.Log.Info("term loaded", "revision", revision, "hosts", len(t.book.hosts), "vms", len(t.book.vms), "actions", len(t.book.actions))
+	t.group.Go(func() { t.write(ctx) })
+	return t.loop(ctx, t.o.Store.Watch(ctx, layout.Spec, revision+1))
+}
+
+// loop is the heart of the term: observations go into the core, decisions come out, are made durable, and leave.
+func (t *term) loop(ctx context.Context, watch <-chan store.Batch) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case b, ok := <-watch:
+			err = t.watched(ctx, b, ok)
+		case ev := <-t.inbox:
+			t.hear(ev)
+		case b := <-t.durable:
+			t.carryOut(b)
+		case <-timer.C:
+			t.tick()
+		}
+		for n := 0; err == nil && n < gather && t.more(ctx, watch, &err); n++ {
+		}
+		if err != nil {
+			return err
+		}
+		t.decide()
+		timer.Reset(t.untilNext())
+	}
+}
+
+// more takes one more observation if there is one.
+func (t *term) more(ctx context.Context, watch <-chan store.Batch, err *error) bool {
+	if len(t.own) > 0 {
+		ev := t.own[0]
+		t.own = t.own[1:]
+		t.step(ev)
+		return true
+	}
+	select {
+	case b, ok := <-watch:
+		*err = t.watched(ctx, b, ok)
+	case ev := <-t.inbox:
+		t.hear(ev)
+	case b := <-t.durable:
+		t.carryOut(b)
+	default:
+		return false
+	}
+	return true
+}
+
+func (t *term) watched(ctx context.Context, b store.Batch, ok bool) error {
+	if !ok {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return store.ErrClosed
+	}
+	return t.observe(b)
+}
+
+// hear tells the core what a host has shown.
+func (t *term) hear(ev core.Event) {
+	t.step(ev)
+	if c, ok := ev.(core.HostConnected); ok {
+		t.hosts.announce(c)
+	}
+}
+
+func (t *term) step(ev core.Event) { t.core.Step(t.clock.Now(), ev) }
+
+// tick tells the core that a deadline is due, if one is.
+func (t *term) tick() {
+	if at, ok := t.core.NextDeadline(); ok && !at.After(t.clock.Now()) {
+		t.step(core.Tick{})
+	}
+}
+
+// decide takes what the core has decided and hands the writer the next batch if it is free.
+func (t *term) decide() {
+	now := t.clock.Now()
+	ready := t.core.Ready()
+	for _, u := range ready.Units {
+		t.queue = append(t.queue, t.prepare(u))
+	}
+	for _, n := range ready.Notices {
+		t.news.add(now, n)
+	}
+	if t.writing {
+		return
+	}
+	if len(t.queue) < t.o.ObjectsPerTxn || t.news.overdue(now) {
+		t.queue = append(t.queue, t.news.flush(now)...)
+	}
+	if len(t.queue) > 0 {
+		t.writing = true
+		t.batches <- t.pack()
+	}
+}
+
+// carryOut sends the commands of a batch that is durable.
+func (t *term) carryOut(b *batch) {
+	t.writing = false
+	for _, c := range b.commands {
+		if !t.hosts.send(c, t.book) {
+			t.own = append(t.own, core.CommandDone{ID: c.ID, Outcome: core.Unsent, Message: "the host is not known any more"})
+		}
+	}
+}
+
+// shortestWait keeps a core that names a deadline in the past from turning the loop into a spin.
+const shortestWait = time.Millisecond
+
+// longestWait is when the loop wakes up though nobody asked it to.
+const longestWait = time.Hour
+
+// untilNext is how long the loop may sleep when nothing happens.
+func (t *term) untilNext() time.Duration {
+	now, wait := t.clock.Now(), longestWait
+	if len(t.own) > 0 {
+		return 0
+	}
+	if at, ok := t.core.NextDeadline(); ok {
+		wait = min(wait, at.Sub(now))
+	}
+	if at, ok := t.news.nextFlush(); ok && !t.writing {
+		wait = min(wait, at.Sub(now))
+	}
+	return max(wait, shortestWait)
+}
