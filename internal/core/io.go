@@ -116,6 +116,9 @@ const (
 	Unclear
 )
 
+// String names the outcome.
+func (o Outcome) String() string { return [...]string{"done", "refused", "unsent", "unclear"}[o] }
+
 // CommandKind is what a host is told to do.
 type CommandKind int
 
@@ -179,13 +182,13 @@ type (
 	}
 	// WriteHost puts a host's status.
 	WriteHost struct {
-		Name   string
-		Status *v1.HostStatus
+		Name, UID string
+		Status    *v1.HostStatus
 	}
 	// WriteAction puts an action's status.
 	WriteAction struct {
-		Namespace, Name string
-		Status          v1.ActionStatus
+		Namespace, Name, UID string
+		Status               v1.ActionStatus
 	}
 	// DeleteAction removes an action that has been kept long enough.
 	DeleteAction struct{ Namespace, Name string }

@@ -1,0 +1,113 @@
+package core
+
+import (
+	"fmt"
+	"time"
+
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/internal/core/fleet"
+	"github.com/holdfast-vm/holdfast/internal/core/placement"
+	"github.com/holdfast-vm/holdfast/internal/core/startqueue"
+)
+
+// Why a VM that should run waits without an instance: v1.Waiting.Reason.
+const (
+	WaitStartLimit      = "StartLimit"
+	WaitUnschedulable   = "Unschedulable"
+	WaitBackOff         = "CrashLoopBackOff"
+	WaitQuarantine      = "Quarantined"
+	WaitHostUnreachable = "HostUnreachable"
+)
+
+// enqueue puts the VM into the start queue; it may start in this very Step.
+func (c *Core) enqueue(v *fleet.VM) {
+	v.Refine()
+	if c.queue.Put(v.UID, v.Class) {
+		c.fresh = append(c.fresh, v)
+		c.retry = true
+	}
+}
+
+// admit starts waiting VMs by arrival, as far as limits and room allow, and tells the others why they wait.
+func (c *Core) admit() {
+	c.queue.Try(func(uid string) startqueue.Verdict {
+		v := c.vms[uid]
+		if c.starting >= c.config.StartLimit.Cluster {
+			return startqueue.AllBlocked
+		}
+		if h := placement.Choose(&v.Need, c.views); h != nil {
+			c.launch(v, c.hosts[h.Name])
+			return startqueue.Started
+		}
+		c.labelClass(v.Class, placement.Explain(&v.Need, c.views))
+		return startqueue.ClassBlocked
+	})
+}
+
+// labelClass tells every waiting VM of the class why, once per reason: a message is kept although its figures change, because a
+// write for each waiting VM and each change is what a storm is made of.
+func (c *Core) labelClass(class string, refusal placement.Refusal) {
+	reason := WaitUnschedulable
+	if refusal.Busy {
+		reason = WaitStartLimit
+	}
+	if c.labelled[class] == reason {
+		return
+	}
+	c.labelled[class] = reason
+	for _, uid := range c.queue.Class(class) {
+		if v := c.vms[uid]; v.Status.Waiting == nil || v.Status.Waiting.Reason != reason {
+			c.setWaiting(v, reason, refusal.Message)
+			c.commit(v)
+		}
+	}
+}
+
+// labelFresh gives those that were queued in this Step and did not start their reason.
+func (c *Core) labelFresh() {
+	fresh := c.fresh
+	c.fresh = nil
+	for _, v := range fresh {
+		if !c.queue.Has(v.UID) || c.vms[v.UID] != v {
+			continue
+		}
+		switch w := v.Status.Waiting; {
+		case w != nil && (w.Reason == WaitStartLimit || w.Reason == WaitUnschedulable):
+			continue
+		case c.starting >= c.config.StartLimit.Cluster:
+			c.setWaiting(v, WaitStartLimit, fmt.Sprintf("as many VMs are starting as may at once (%d); it starts when its turn comes",
+				c.config.StartLimit.Cluster))
+		default:
+			refusal := placement.Explain(&v.Need, c.views)
+			reason := WaitUnschedulable
+			if refusal.Busy {
+				reason = WaitStartLimit
+			}
+			c.setWaiting(v, reason, refusal.Message)
+		}
+		c.commit(v)
+	}
+}
+
+// setWaiting says why the VM waits; an empty reason: it does not.
+func (c *Core) setWaiting(v *fleet.VM, reason, message string) {
+	have := v.Status.Waiting
+	switch {
+	case reason == "" && have == nil:
+	case reason == "":
+		v.Mutable().Waiting = nil
+	case have == nil || have.Reason != reason:
+		v.Mutable().Waiting = &v1.Waiting{Reason: reason, Message: message, Since: c.now}
+	case have.Message != message:
+		v.Mutable().Waiting = &v1.Waiting{Reason: reason, Message: message, Since: have.Since}
+	}
+}
+
+func backOffMessage(cl *v1.CrashLoop) string {
+	times := "once"
+	if cl.ConsecutiveFailures > 1 {
+		times = fmt.Sprintf("%d times in a row", cl.ConsecutiveFailures)
+	}
+	return fmt.Sprintf("it failed %s, the last time with %s (%s); the next try is at %s",
+		times, cl.LastFailure.Reason, cl.LastFailure.Message, cl.RetryAt.UTC().Format(time.RFC3339))
+}

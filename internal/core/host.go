@@ -1,0 +1,160 @@
+package core
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/internal/core/fleet"
+	"github.com/holdfast-vm/holdfast/internal/core/placement"
+)
+
+// The reasons of a host that is not Up.
+const (
+	ReasonNoAnswer         = "NoAnswer"
+	ReasonDuplicateUUID    = "DuplicateHostUUID"
+	ReasonAnotherCluster   = "AnotherCluster"
+	ReasonConnectionFailed = "ConnectionFailed"
+)
+
+func (c *Core) hostChanged(o *v1.Host) {
+	h := c.hosts[o.Metadata.Name]
+	if h == nil {
+		h = fleet.NewHost(o)
+		c.hosts[h.Name] = h
+		i, _ := slices.BinarySearchFunc(c.views, h.Name, func(v *placement.Host, name string) int { return cmp.Compare(v.Name, name) })
+		c.views = slices.Insert(c.views, i, &h.View)
+	} else {
+		h.Digest(o)
+	}
+	h.Refresh(c.config.StartLimit.PerHost)
+	c.retry = true
+	if !c.loaded {
+		return
+	}
+	if h.Status.State == "" {
+		h.Status.State, h.Status.Since = v1.HostConnecting, c.now
+	} else if h.Status.ObservedGeneration == o.Metadata.Generation {
+		return
+	}
+	h.Status.ObservedGeneration = o.Metadata.Generation
+	c.writeHost(h)
+}
+
+func (c *Core) hostRemoved(name string) {
+	h := c.hosts[name]
+	if h == nil {
+		return
+	}
+	delete(c.hosts, name)
+	c.views = slices.DeleteFunc(c.views, func(v *placement.Host) bool { return v.Name == name })
+	for _, v := range h.BoundVMs() {
+		c.touch(v)
+	}
+}
+
+func (c *Core) hostConnected(ev HostConnected) {
+	h := c.hosts[ev.Host]
+	if h == nil || ev.Epoch <= h.Epoch {
+		return
+	}
+	h.Connected, h.Epoch, h.Facts = true, ev.Epoch, ev.Facts
+	slices.Sort(h.Facts.Pools)
+	slices.Sort(h.Facts.Networks)
+	unsee(h)
+
+	st := h.Status
+	st.UUID, st.Capacity = ev.Facts.UUID, v1.Resources{Memory: ev.Facts.Memory, CPUs: ev.Facts.CPUs}
+	st.LibvirtVersion, st.QEMUVersion, st.Accelerator = ev.Facts.LibvirtVersion, ev.Facts.QEMUVersion, ev.Facts.Accelerator
+	st.Pools, st.Networks = h.Facts.Pools, h.Facts.Networks
+	reason, message := c.refusal(h, ev)
+	state := v1.HostUp
+	if reason != "" {
+		state = v1.HostRefused
+	}
+	c.setHostState(h, st, state, reason, message)
+
+	ev.Listing.Host, ev.Listing.Epoch = ev.Host, ev.Epoch
+	c.hostListed(ev.Listing)
+	for _, v := range h.BoundVMs() {
+		c.touch(v)
+	}
+}
+
+// refusal says why a host that answers must not be used; empty: it may.
+func (c *Core) refusal(h *fleet.Host, ev HostConnected) (reason, message string) {
+	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
+		other := c.hosts[name]
+		if other != h && ev.Facts.UUID != "" && other.Status.UUID == ev.Facts.UUID {
+			return ReasonDuplicateUUID, "its libvirt has the same host UUID " + ev.Facts.UUID + " as " + other.Name +
+				"; give each host its own: host_uuid in /etc/libvirt/libvirtd.conf, then restart libvirtd"
+		}
+	}
+	for _, d := range ev.Listing.Domains {
+		if d.ClusterUID != "" && d.ClusterUID != c.clusterUID {
+			return ReasonAnotherCluster, "the domain " + d.Name + " belongs to another Holdfast cluster (" + d.ClusterUID +
+				"); a host serves one cluster: remove it from the other first"
+		}
+	}
+	return "", ""
+}
+
+func (c *Core) hostLost(ev HostLost) {
+	h := c.hosts[ev.Host]
+	if h == nil || ev.Epoch < h.Epoch {
+		return
+	}
+	if h.Connected {
+		h.Connected = false
+		unsee(h)
+		h.Refresh(c.config.StartLimit.PerHost)
+	}
+	switch {
+	case ev.Unreachable:
+		if h.Status.State != v1.HostUnreachable {
+			c.setHostState(h, h.Status, v1.HostUnreachable, ReasonNoAnswer, "libvirt at "+h.Spec.URI+" does not answer: "+ev.Err)
+			for _, v := range h.BoundVMs() {
+				c.touch(v)
+			}
+		}
+	case h.Status.State == v1.HostConnecting && h.Status.Message != ev.Err:
+		c.setHostState(h, h.Status, v1.HostConnecting, ReasonConnectionFailed, ev.Err)
+	}
+}
+
+// setHostState records a host's state and what goes with it, tells people when it changed, and lets its instances count anew.
+func (c *Core) setHostState(h *fleet.Host, st v1.HostStatus, state v1.HostState, reason, message string) {
+	old := h.Status
+	st.State, st.Reason, st.Message = state, reason, message
+	if old.State != state {
+		st.Since = c.now
+		said := "the host is " + string(state)
+		if message != "" {
+			said += ": " + message
+		}
+		c.notice(h.Ref(), state != v1.HostUp, "Host"+string(state), said)
+	}
+	h.Status = st
+	h.Refresh(c.config.StartLimit.PerHost)
+	for _, v := range h.BoundVMs() {
+		if v.Status.Instance != nil && v.Status.Instance.Host == h.Name {
+			c.setSlot(v)
+		}
+	}
+	c.retry = true
+	if !sameHostStatus(&old, &st) {
+		c.writeHost(h)
+	}
+}
+
+func sameHostStatus(a, b *v1.HostStatus) bool {
+	return a.State == b.State && a.Reason == b.Reason && a.Message == b.Message && a.UUID == b.UUID && a.Capacity == b.Capacity &&
+		a.LibvirtVersion == b.LibvirtVersion && a.QEMUVersion == b.QEMUVersion && a.Accelerator == b.Accelerator &&
+		slices.Equal(a.Pools, b.Pools) && slices.Equal(a.Networks, b.Networks) && a.ObservedGeneration == b.ObservedGeneration
+}
+
+func (c *Core) writeHost(h *fleet.Host) {
+	st := h.Status
+	c.ready.Units = append(c.ready.Units, Unit{Writes: []Write{WriteHost{Name: h.Name, UID: h.UID, Status: &st}}})
+}
