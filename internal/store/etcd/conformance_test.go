@@ -1,0 +1,28 @@
+package etcd_test
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-vm/holdfast/internal/store/conformance"
+	"github.com/holdfast-vm/holdfast/internal/store/etcd"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, ttl time.Duration) conformance.Store {
+	return start(t, etcd.Options{Dir: t.TempDir(), TTL: ttl})
+}
+
+func start(t *testing.T, o etcd.Options) *etcd.Store {
+	t.Helper()
+	st, err := etcd.StartEmbedded(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func TestConformance(t *testing.T) { conformance.Run(t, open) }

@@ -1,0 +1,130 @@
+package etcd
+
+import (
+	"context"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/holdfast-vm/holdfast/internal/store"
+)
+
+// pageSize is how many keys one request lists: 20 MiB of 2 KiB objects. etcd counts the whole range for each page, so that small
+// pages of a large range are slow.
+const pageSize = 10_000
+
+// Get implements store.Store.
+func (s *Store) Get(ctx context.Context, key string) (store.KV, error) {
+	joined, leave, err := s.enter(ctx)
+	if err != nil {
+		return store.KV{}, s.fail(ctx, err, "get key %s", key)
+	}
+	defer leave()
+	resp, err := s.client.Get(joined, key)
+	if err != nil {
+		return store.KV{}, s.fail(ctx, err, "get key %s", key)
+	}
+	if len(resp.Kvs) == 0 {
+		return store.KV{Key: key}, nil
+	}
+	return fromEtcd(resp.Kvs[0]), nil
+}
+
+// List implements store.Store. When the revision is compacted between two pages, it starts again.
+func (s *Store) List(ctx context.Context, prefix string) ([]store.KV, int64, error) {
+	joined, leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, 0, s.fail(ctx, err, "list keys under %s", prefix)
+	}
+	defer leave()
+	for {
+		kvs, rev, err := s.list(joined, prefix)
+		if is(err, rpctypes.ErrCompacted) {
+			continue
+		}
+		if err != nil {
+			return nil, 0, s.fail(ctx, err, "list keys under %s", prefix)
+		}
+		return kvs, rev, nil
+	}
+}
+
+func (s *Store) list(ctx context.Context, prefix string) (kvs []store.KV, rev int64, err error) {
+	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+	if prefix == "" {
+		from = "\x00"
+	}
+	for {
+		resp, err := s.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageSize), clientv3.WithRev(rev))
+		if err != nil {
+			return nil, 0, err
+		}
+		if rev == 0 {
+			rev = resp.Header.Revision
+		}
+		for _, kv := range resp.Kvs {
+			kvs = append(kvs, fromEtcd(kv))
+		}
+		if !resp.More {
+			return kvs, rev, nil
+		}
+		from = kvs[len(kvs)-1].Key + "\x00"
+	}
+}
+
+// Txn implements store.Store.
+func (s *Store) Txn(ctx context.Context, t store.Txn) (int64, error) {
+	if err := t.Check(); err != nil {
+		return 0, err
+	}
+	joined, leave, err := s.enter(ctx)
+	if err != nil {
+		return 0, s.fail(ctx, err, "transaction")
+	}
+	defer leave()
+	cmps := make([]clientv3.Cmp, 0, len(t.If))
+	for _, c := range t.If {
+		cmps = append(cmps, compare(c)...)
+	}
+	ops := make([]clientv3.Op, 0, len(t.Put)+len(t.Delete))
+	for _, kv := range t.Put {
+		ops = append(ops, clientv3.OpPut(kv.Key, string(kv.Value)))
+	}
+	for _, key := range t.Delete {
+		ops = append(ops, clientv3.OpDelete(key))
+	}
+	resp, err := s.client.Txn(joined).If(cmps...).Then(ops...).Commit()
+	if err != nil {
+		return 0, s.fail(ctx, err, "transaction")
+	}
+	if !resp.Succeeded {
+		return 0, s.fail(ctx, store.ErrConflict, "transaction")
+	}
+	return resp.Header.Revision, nil
+}
+
+// compare is a condition in etcd's terms. A key that does not exist has revisions of zero there.
+func compare(c store.Cond) []clientv3.Cmp {
+	exists := clientv3.Compare(clientv3.CreateRevision(c.Key), ">", 0)
+	switch c.Kind {
+	case store.Absent:
+		return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(c.Key), "=", 0)}
+	case store.Exists:
+		return []clientv3.Cmp{exists}
+	case store.ModAtMost:
+		return []clientv3.Cmp{exists, clientv3.Compare(clientv3.ModRevision(c.Key), "<", c.Revision+1)}
+	case store.ModIs:
+		return []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(c.Key), "=", c.Revision)}
+	default: // store.CreatedAt; Txn.Check lets no other pass
+		return []clientv3.Cmp{exists, clientv3.Compare(clientv3.CreateRevision(c.Key), "=", c.Revision)}
+	}
+}
+
+func fromEtcd(kv *mvccpb.KeyValue) store.KV {
+	value := kv.Value
+	if len(value) == 0 {
+		value = nil
+	}
+	return store.KV{Key: string(kv.Key), Value: value, CreateRevision: kv.CreateRevision, ModRevision: kv.ModRevision}
+}

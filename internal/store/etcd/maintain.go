@@ -1,0 +1,115 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	maintainEvery = 5 * time.Minute
+	// The file is rewritten when it is larger than this and less than half of it is in use. It blocks everything for about a
+	// second per 200 MiB in use.
+	defragAbove = 64 << 20
+)
+
+// maintainForever looks after an embedded etcd until the store is closed. etcd compacts on its own.
+func (s *Store) maintainForever(quota int64) {
+	tick := time.NewTicker(maintainEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+			if err := s.maintain(s.ctx, quota); err != nil && s.ctx.Err() == nil {
+				s.log.Warn("maintenance of the store failed; it is tried again", "error", err, "in", maintainEvery)
+			}
+		}
+	}
+}
+
+// maintain gives back the space that is not in use, and ends etcd's refusal to write once there is room again.
+func (s *Store) maintain(ctx context.Context, quota int64) error {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	alarms, err := s.client.AlarmList(ctx)
+	if err != nil {
+		return fmt.Errorf("list etcd's alarms: %w", err)
+	}
+	full := noSpace(alarms)
+	if full != nil {
+		if err := s.compactAll(ctx); err != nil {
+			return err
+		}
+	}
+	status, err := s.client.Status(ctx, "")
+	if err != nil {
+		return fmt.Errorf("look at the size of the database: %w", err)
+	}
+	wasteful := status.DbSize > defragAbove && status.DbSizeInUse < status.DbSize/2
+	if full == nil && !wasteful {
+		return nil
+	}
+	if _, err := s.client.Defragment(ctx, ""); err != nil {
+		return fmt.Errorf("defragment the database: %w", err)
+	}
+	if full == nil {
+		return nil
+	}
+	if status, err = s.client.Status(ctx, ""); err != nil {
+		return fmt.Errorf("look at the size of the database: %w", err)
+	}
+	if status.DbSize > quota/10*9 {
+		s.log.Warn("the store is out of space: delete objects that nobody needs, or raise its quota",
+			"bytes", status.DbSize, "quota", quota)
+		return nil
+	}
+	if _, err := s.client.AlarmDisarm(ctx, full); err != nil {
+		return fmt.Errorf("end etcd's alarm for want of space: %w", err)
+	}
+	return nil
+}
+
+func noSpace(alarms *clientv3.AlarmResponse) *clientv3.AlarmMember {
+	for _, a := range alarms.Alarms {
+		if a.Alarm == etcdserverpb.AlarmType_NOSPACE {
+			return (*clientv3.AlarmMember)(a)
+		}
+	}
+	return nil
+}
+
+// Compact forgets what happened at revision and before: watches from there end with store.ErrCompacted. An embedded etcd does it
+// on its own every hour.
+func (s *Store) Compact(ctx context.Context, revision int64) error {
+	joined, leave, err := s.enter(ctx)
+	if err != nil {
+		return s.fail(ctx, err, "compact the store")
+	}
+	defer leave()
+	if _, err := s.client.Compact(joined, revision, clientv3.WithCompactPhysical()); err != nil {
+		return s.fail(ctx, err, "compact the store")
+	}
+	return nil
+}
+
+// compactAll forgets all history.
+func (s *Store) compactAll(ctx context.Context) error {
+	at, err := s.client.Get(ctx, "/", clientv3.WithCountOnly())
+	if err != nil {
+		return fmt.Errorf("look at the revision of the database: %w", err)
+	}
+	_, err = s.client.Compact(ctx, at.Header.Revision, clientv3.WithCompactPhysical())
+	if err != nil && !is(err, rpctypes.ErrCompacted) {
+		return fmt.Errorf("compact the database: %w", err)
+	}
+	return nil
+}
