@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Quantity is a number of bytes. In manifests it is a whole number with an optional binary suffix (Ki, Mi, Gi, Ti) or
@@ -17,29 +16,78 @@ var quantitySuffixes = []struct {
 	factor int64
 }{
 	{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}, {"Ti", 1 << 40},
-	{"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12},
+	{"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"", 1},
 }
 
 // ParseQuantity reads "2Gi", "512Mi", "1500M" or plain bytes. The error says what is wrong and what would be right.
 func ParseQuantity(s string) (Quantity, error) {
-	digits, factor := s, int64(1)
+	digits := s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
 	for _, x := range quantitySuffixes {
-		if d, ok := strings.CutSuffix(s, x.suffix); ok {
-			digits, factor = d, x.factor
-			break
+		if digits == "" || s[len(digits):] != x.suffix {
+			continue
+		}
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || n > math.MaxInt64/x.factor {
+			return 0, fmt.Errorf("%q is too large: the most is 8388607Ti", s)
+		}
+		return Quantity(n * x.factor), nil
+	}
+	return 0, fmt.Errorf("%q is not a quantity: %s", s, quantityRemedy(s))
+}
+
+// quantityRemedy guesses what was meant by something that is no quantity.
+func quantityRemedy(s string) string {
+	number, unit := s, ""
+	if i := strings.IndexFunc(s, func(r rune) bool { return !strings.ContainsRune("0123456789.,+-", r) }); i >= 0 {
+		number, unit = strings.TrimSpace(s[:i]), strings.TrimSpace(s[i:])
+	}
+	value, err := strconv.ParseFloat(number, 64)
+	switch {
+	case err != nil:
+		return "write a whole number of bytes with an optional suffix Ki, Mi, Gi, Ti, k, M, G or T, e.g. 2Gi"
+	case value < 0:
+		return "it is negative, and there are no fewer than zero bytes"
+	}
+	for i, x := range quantitySuffixes[:4] {
+		decimal := quantitySuffixes[i+4]
+		letter := strings.ToLower(decimal.suffix)
+		switch strings.ToLower(unit) {
+		case letter + "ib", letter + "i":
+			return "write " + wholeQuantity(value, number, x.suffix, x.factor)
+		case letter + "b", letter:
+			if unit != decimal.suffix { // "2GB": nobody can know which of the two was meant
+				return "write " + wholeQuantity(value, number, decimal.suffix, decimal.factor) + " (powers of 1000) or " +
+					wholeQuantity(value, number, x.suffix, x.factor) + " (powers of 1024)"
+			}
+			return "write " + wholeQuantity(value, number, decimal.suffix, decimal.factor)
 		}
 	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a quantity: write a whole number of bytes with an optional suffix Ki, Mi, Gi, Ti, k, M, G or T, e.g. 2Gi", s)
+	if unit == "" {
+		return "write a whole number of bytes, or use a suffix: Ki, Mi, Gi, Ti, k, M, G or T"
 	}
-	if n < 0 {
-		return 0, fmt.Errorf("%q is negative: a quantity of bytes is zero or more", s)
+	return fmt.Sprintf("there is no unit %q; the suffixes are Ki, Mi, Gi, Ti, k, M, G and T", unit)
+}
+
+// wholeQuantity writes value·factor without a fraction: as number with the suffix where it has none, else with a smaller unit.
+func wholeQuantity(value float64, number, suffix string, factor int64) string {
+	if value == math.Trunc(value) && value < 1e15 {
+		return strconv.FormatFloat(value, 'f', 0, 64) + suffix
 	}
-	if n > math.MaxInt64/factor {
-		return 0, fmt.Errorf("%q is too large: the most is 8388607Ti", s)
+	bytes := value * float64(factor)
+	if bytes >= 1<<62 {
+		return "a whole number instead of " + number
 	}
-	return Quantity(n * factor), nil
+	step := int64(1 << 10)
+	if !strings.HasSuffix(suffix, "i") {
+		step = 1000
+	}
+	for i := len(quantitySuffixes) - 1; i >= 0; i-- {
+		x := quantitySuffixes[i]
+		if x.factor*step == factor && x.factor > 1 {
+			return strconv.FormatFloat(math.Round(bytes/float64(x.factor)), 'f', 0, 64) + x.suffix
+		}
+	}
+	return strconv.FormatFloat(math.Round(bytes), 'f', 0, 64)
 }
 
 // String writes the shortest exact form with a binary suffix.
@@ -60,44 +108,5 @@ func (q Quantity) MarshalText() ([]byte, error) { return []byte(q.String()), nil
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (q *Quantity) UnmarshalText(b []byte) (err error) {
 	*q, err = ParseQuantity(string(b))
-	return err
-}
-
-// Duration is a length of time, written "30s", "5m", "1h30m". Zero means "not set".
-type Duration time.Duration
-
-// ParseDuration reads what time.ParseDuration does, and refuses negative lengths.
-func ParseDuration(s string) (Duration, error) {
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration: write a number with a unit (ms, s, m, h), e.g. 30s", s)
-	}
-	if d < 0 {
-		return 0, fmt.Errorf("%q is negative: a duration is zero or more", s)
-	}
-	return Duration(d), nil
-}
-
-// Std is the duration as the standard library's type.
-func (d Duration) Std() time.Duration { return time.Duration(d) }
-
-// String writes the form ParseDuration reads, without zero parts ("5m", not "5m0s").
-func (d Duration) String() string {
-	s := time.Duration(d).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *Duration) UnmarshalText(b []byte) (err error) {
-	*d, err = ParseDuration(string(b))
 	return err
 }
