@@ -38,18 +38,6 @@ const (
 	waitCleaning        = "Cleaning"
 )
 
-// strategyOf is the run strategy that counts, whichever way the manifest spells it.
-func strategyOf(vm *v1.VirtualMachine) v1.RunStrategy {
-	switch {
-	case vm.Spec.RunStrategy != "":
-		return vm.Spec.RunStrategy
-	case vm.Spec.Running != nil && !*vm.Spec.Running:
-		return v1.RunHalted
-	default:
-		return v1.RunAlways
-	}
-}
-
 // command is what to type to do something to the VM.
 func command(verb string, vm *v1.VirtualMachine, flags ...string) string {
 	words := append([]string{"holdfast", verb, vm.Metadata.Name}, flags...)

@@ -37,7 +37,7 @@ func (s situation) instance(i *v1.Instance) Answer {
 func (s situation) running(i *v1.Instance) Answer {
 	why := "Its run strategy is Always."
 	next := "It stays on. When the instance ends, however it does, a new one follows."
-	if strategyOf(s.vm) == v1.RunManual {
+	if s.vm.Spec.EffectiveRunStrategy() == v1.RunManual {
 		why = "Its run strategy is Manual, and it was started."
 		if r := s.vm.Status.Run; r != nil {
 			why = fmt.Sprintf("Its run strategy is Manual, and it was started%s %s.", by(r.By), humantime.Ago(r.At, s.now))

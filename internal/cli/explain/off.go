@@ -11,7 +11,7 @@ import (
 func (s situation) off() Answer {
 	vm, st := s.vm, &s.vm.Status
 	last := s.lastEnd()
-	switch strategy := strategyOf(vm); {
+	switch strategy := vm.Spec.EffectiveRunStrategy(); {
 	case st.Hold != nil:
 		why := fmt.Sprintf("It was stopped%s %s, and the hold that this put on it keeps it off, whatever its run strategy (%s).",
 			by(st.Hold.By), humantime.Ago(st.Hold.At, s.now), strategy)

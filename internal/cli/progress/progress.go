@@ -15,15 +15,18 @@ const mostLive = 20
 type Progress struct {
 	mu    sync.Mutex
 	w     io.Writer
-	live  bool
+	width int
 	names []string
 	lines map[string]string
 	drawn int
 }
 
-// New shows the progress of names on w.
-func New(w io.Writer, terminal bool, names ...string) *Progress {
-	return &Progress{w: w, live: terminal && len(names) <= mostLive, names: names, lines: map[string]string{}}
+// New shows the progress of names on w. width is the terminal's in columns; zero means that w is no terminal.
+func New(w io.Writer, width int, names ...string) *Progress {
+	if len(names) > mostLive {
+		width = 0
+	}
+	return &Progress{w: w, width: width, names: names, lines: map[string]string{}}
 }
 
 // Say tells what name is doing now. The same line again is not repeated.
@@ -34,7 +37,7 @@ func (p *Progress) Say(name, line string) {
 		return
 	}
 	p.lines[name] = line
-	if !p.live {
+	if p.width == 0 {
 		fmt.Fprintf(p.w, "%s: %s\n", name, line)
 		return
 	}
@@ -44,8 +47,16 @@ func (p *Progress) Say(name, line string) {
 	p.drawn = 0
 	for _, n := range p.names {
 		if l, said := p.lines[n]; said {
-			fmt.Fprintf(p.w, "\r\x1b[K%s: %s\n", n, l)
+			fmt.Fprintf(p.w, "\r\x1b[K%s\n", cut(n+": "+l, p.width))
 			p.drawn++
 		}
 	}
+}
+
+// cut shortens a line so that it does not wrap, which would put every line above it in the wrong place.
+func cut(line string, width int) string {
+	if runes := []rune(line); len(runes) > width {
+		return string(runes[:max(width-1, 0)]) + "…"
+	}
+	return line
 }

@@ -7,7 +7,7 @@ import (
 
 func TestPlainSaysEachChangeOnce(t *testing.T) {
 	var b strings.Builder
-	p := New(&b, false, "vm/a", "vm/b")
+	p := New(&b, 0, "vm/a", "vm/b")
 	p.Say("vm/b", "waiting")
 	p.Say("vm/b", "waiting")
 	p.Say("vm/a", "launching")
@@ -19,14 +19,14 @@ func TestPlainSaysEachChangeOnce(t *testing.T) {
 
 func TestLiveRewritesInPlace(t *testing.T) {
 	var b strings.Builder
-	p := New(&b, true, "vm/a", "vm/b")
+	p := New(&b, 16, "vm/a", "vm/b")
 	p.Say("vm/b", "waiting")
-	p.Say("vm/a", "launching")
+	p.Say("vm/a", "launching now")
 	p.Say("vm/b", "running")
 	const up1, up2, clear = "\x1b[1A", "\x1b[2A", "\r\x1b[K"
 	want := clear + "vm/b: waiting\n" +
-		up1 + clear + "vm/a: launching\n" + clear + "vm/b: waiting\n" +
-		up2 + clear + "vm/a: launching\n" + clear + "vm/b: running\n"
+		up1 + clear + "vm/a: launching…\n" + clear + "vm/b: waiting\n" +
+		up2 + clear + "vm/a: launching…\n" + clear + "vm/b: running\n"
 	if b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
@@ -34,7 +34,7 @@ func TestLiveRewritesInPlace(t *testing.T) {
 
 func TestTooManyForATerminal(t *testing.T) {
 	var b strings.Builder
-	New(&b, true, make([]string, mostLive+1)...).Say("vm/a", "running")
+	New(&b, 80, make([]string, mostLive+1)...).Say("vm/a", "running")
 	if want := "vm/a: running\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/client"
+	"github.com/holdfast-vm/holdfast/internal/cli/explain"
+	"github.com/holdfast-vm/holdfast/internal/cli/progress"
+)
+
+func newHost(a *app) *cobra.Command {
+	cmd := group(&cobra.Command{Use: "host", Short: "Add hosts, and keep new instances away from them"})
+	cmd.AddCommand(newHostAdd(a),
+		newCordon(a, "cordon", "Keep new instances away from hosts; what runs there runs on", (*client.Client).CordonHost, "cordoned"),
+		newCordon(a, "uncordon", "Let instances start on hosts again", (*client.Client).UncordonHost, "uncordoned"))
+	return cmd
+}
+
+func newHostAdd(a *app) *cobra.Command {
+	var labels map[string]string
+	var reserved string
+	o := &waitOptions{}
+	cmd := &cobra.Command{
+		Use:   "add NAME URI",
+		Short: "Add a host that runs libvirt",
+		Long: `Add a host: a machine that runs libvirt and QEMU. Nothing has to be installed on it. URI is where its libvirt listens, as
+virsh takes it.`,
+		Example: `  holdfast host add host1 qemu+ssh://root@host1/system --wait
+  holdfast host add host2 qemu+tls://host2/system --label rack=b --reserved-memory 4Gi`,
+		Args: args(2, 2, "the host's NAME or URI"),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			host := &v1.Host{Metadata: v1.ObjectMeta{Name: words[0], Labels: labels}, Spec: v1.HostSpec{URI: words[1]}}
+			host.APIVersion, host.Kind = v1.APIVersion, v1.KindHost
+			if reserved != "" {
+				memory, err := v1.ParseQuantity(reserved)
+				if err != nil {
+					return usageError("--reserved-memory: %s", err)
+				}
+				host.Spec.Reserved.Memory = memory
+			}
+			c := a.client()
+			if _, err := c.CreateHost(cmd.Context(), host); err != nil {
+				return err
+			}
+			if !o.on {
+				fmt.Fprintf(a.Out, "host/%s added\n", words[0])
+				return nil
+			}
+			return a.awaitHost(cmd.Context(), c, o, words[0])
+		},
+	}
+	cmd.Flags().StringToStringVar(&labels, "label", nil, "label of the host, key=value; may be repeated")
+	cmd.Flags().StringVar(&reserved, "reserved-memory", "", "memory that is kept for the host itself and never promised, e.g. 4Gi")
+	o.flags(cmd)
+	return cmd
+}
+
+// awaitHost waits until the host is up; one that is refused will not be, so then it ends.
+func (a *app) awaitHost(ctx context.Context, c *client.Client, o *waitOptions, name string) error {
+	ctx, cancel := o.context(ctx)
+	defer cancel()
+	p := progress.New(a.Err, a.Width, "host/"+name)
+	host, err := c.WaitHost(ctx, name, func(h *v1.Host) (bool, error) {
+		switch {
+		case h == nil:
+			return false, notFound("host/%s was deleted while waiting", name)
+		case h.Status.State == v1.HostRefused:
+			return false, refused("host/%s: %s", name, hostWhy(h, a.Now()))
+		case h.Status.State == v1.HostUp:
+			return true, nil
+		}
+		line := hostState(h)
+		if m := h.Status.Message; m != "" {
+			line += ": " + m
+		}
+		p.Say("host/"+name, line)
+		return false, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		why := "the server did not say how it is"
+		if host != nil {
+			why = hostWhy(host, a.Now())
+		}
+		return timedOut("host/%s is added, but not up after %s: %s", name, o.timeout, why)
+	}
+	if err == nil {
+		fmt.Fprintf(a.Out, "host/%s added and up\n", name)
+	}
+	return err
+}
+
+func hostWhy(h *v1.Host, now time.Time) string {
+	answer := explain.Host(h, 0, now)
+	return fmt.Sprintf("%s %s %s", answer.State, answer.Why, answer.Next)
+}
+
+func newCordon(a *app, verb, short string, do func(*client.Client, context.Context, string) (*v1.Host, error), done string) *cobra.Command {
+	return &cobra.Command{
+		Use:               verb + " HOST...",
+		Short:             short,
+		Args:              args(1, -1, "the name of a host"),
+		ValidArgsFunction: a.completeNames(&hostKind, -1),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			c := a.client()
+			var errs []error
+			for _, w := range words {
+				name, err := nameOf(&hostKind, w)
+				if err == nil {
+					_, err = do(c, cmd.Context(), name)
+				}
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				fmt.Fprintf(a.Out, "host/%s %s\n", name, done)
+			}
+			return errors.Join(errs...)
+		},
+	}
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/client"
+	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+)
+
+var hostKind = resource[v1.Host]{
+	kindNames: kindNames{kind: v1.KindHost, short: "host", plural: "hosts", words: []string{"hosts"}},
+	meta:      func(h *v1.Host) *v1.ObjectMeta { return &h.Metadata },
+	get: func(ctx context.Context, c *client.Client, _, name string) (*v1.Host, error) {
+		return c.GetHost(ctx, name)
+	},
+	list: func(ctx context.Context, c *client.Client, _ string, o client.ListOptions) (*v1.List[v1.Host], error) {
+		return c.ListHosts(ctx, o)
+	},
+	watch: func(ctx context.Context, c *client.Client, _ string, o client.WatchOptions) client.Watch[v1.Host] {
+		return c.WatchHosts(ctx, o)
+	},
+	look: lookAtPromises,
+	columns: []column[v1.Host]{
+		{header: "NAME", cell: func(h *v1.Host, _ *view) string { return h.Metadata.Name }},
+		{header: "STATE", cell: func(h *v1.Host, _ *view) string { return hostState(h) }},
+		{header: "SCHEDULABLE", cell: func(h *v1.Host, _ *view) string {
+			if h.Spec.Unschedulable {
+				return "no"
+			}
+			return "yes"
+		}},
+		{header: "CPUS", cell: func(h *v1.Host, v *view) string {
+			return fmt.Sprintf("%d/%d", v.promised[h.Metadata.Name].cpus, h.Status.Capacity.CPUs)
+		}},
+		{header: "MEMORY", cell: func(h *v1.Host, v *view) string {
+			return bytes(v.promised[h.Metadata.Name].memory) + "/" + bytes(h.Status.Capacity.Memory)
+		}},
+		{header: "VMS", cell: func(h *v1.Host, v *view) string { return fmt.Sprint(v.promised[h.Metadata.Name].vms) }},
+		{header: "LIBVIRT", wide: true, cell: func(h *v1.Host, _ *view) string { return dash(h.Status.LibvirtVersion) }},
+		{header: "QEMU", wide: true, cell: func(h *v1.Host, _ *view) string { return dash(h.Status.QEMUVersion) }},
+		{header: "ACCELERATOR", wide: true, cell: func(h *v1.Host, _ *view) string { return dash(h.Status.Accelerator) }},
+		{header: "URI", wide: true, cell: func(h *v1.Host, _ *view) string { return h.Spec.URI }},
+		{header: "AGE", ticks: true, cell: func(h *v1.Host, v *view) string { return humantime.Age(h.Metadata.CreationTimestamp, v.now) }},
+	},
+}
+
+// lookAtPromises counts what the VMs of all namespaces take on each host.
+func lookAtPromises(ctx context.Context, c *client.Client, v *view) error {
+	list, err := c.ListVMs(ctx, "", client.ListOptions{})
+	if err != nil {
+		return err
+	}
+	v.promised = promises(list.Items)
+	return nil
+}
+
+func promises(vms []v1.VirtualMachine) map[string]promise {
+	m := map[string]promise{}
+	for i := range vms {
+		in := vms[i].Status.Instance
+		if in == nil {
+			continue
+		}
+		p := m[in.Host]
+		p.vms++
+		p.memory += in.Memory
+		p.cpus += in.VCPUs
+		m[in.Host] = p
+	}
+	return m
+}
+
+func hostState(h *v1.Host) string { return string(cmp.Or(h.Status.State, v1.HostConnecting)) }
+
+// bytes is a number of bytes with at most one decimal, for people: "1.5Gi".
+func bytes(q v1.Quantity) string {
+	f, units := float64(q), []string{"", "Ki", "Mi", "Gi", "Ti"}
+	u := 0
+	for f >= 1024 && u < len(units)-1 {
+		f, u = f/1024, u+1
+	}
+	text := fmt.Sprintf("%.1f", f)
+	if text[len(text)-2:] == ".0" {
+		text = text[:len(text)-2]
+	}
+	return text + units[u]
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Run runs one command line and returns the exit code.
+func Run(ctx context.Context, e Env, args []string) int {
+	root := newRoot(newApp(e))
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		report(e.Err, err)
+	}
+	return exitCode(err)
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "holdfast",
+		Short: "Keeps virtual machines running on a fleet of KVM hosts",
+		Long: `Holdfast keeps virtual machines running on a fleet of KVM hosts.
+
+Write down what should be, apply it, and ask how it is:
+
+  holdfast apply -f web.yaml
+  holdfast get vms
+  holdfast describe vm web`,
+	}
+	group(root)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError("%s; %q lists the flags", err, cmd.CommandPath()+" --help")
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.socket, "socket", "", fmt.Sprintf("socket of the server (default $%s, else %s)", SocketVariable, DefaultSocket))
+	flags.StringVarP(&a.namespace, "namespace", "n", "", "namespace of the virtual machines (default: default)")
+	a.complete(root, "namespace", a.namespaces)
+
+	root.AddGroup(
+		&cobra.Group{ID: groupObjects, Title: "Objects:"},
+		&cobra.Group{ID: groupPower, Title: "Virtual machines:"},
+		&cobra.Group{ID: groupHosts, Title: "Hosts:"},
+		&cobra.Group{ID: groupRun, Title: "Running Holdfast:"},
+	)
+	root.SetHelpCommandGroupID(groupRun)
+	for _, c := range []struct {
+		group string
+		cmd   *cobra.Command
+	}{
+		{groupObjects, newApply(a)}, {groupObjects, newGet(a)}, {groupObjects, newDescribe(a)}, {groupObjects, newDelete(a)},
+		{groupObjects, newEvents(a)},
+		{groupPower, newStart(a)}, {groupPower, newStop(a)}, {groupPower, newRestart(a)},
+		{groupHosts, newHost(a)},
+		{groupRun, newServer(a)}, {groupRun, newLab(a)}, {groupRun, newVersion(a)}, {groupRun, newCompletion()},
+	} {
+		c.cmd.GroupID = c.group
+		root.AddCommand(c.cmd)
+	}
+	root.AddCommand(newExitCodesTopic())
+	return root
+}
+
+const (
+	groupObjects = "objects"
+	groupPower   = "power"
+	groupHosts   = "hosts"
+	groupRun     = "run"
+)
+
+// group makes a command that only holds others: alone it shows its help, and a word it does not know is a usage error.
+func group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		text := fmt.Sprintf("%q is no command of %q", args[0], cmd.CommandPath())
+		cmd.SuggestionsMinimumDistance = 2
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			text += fmt.Sprintf("; did you mean %q?", strings.Join(near, `" or "`))
+		} else {
+			text += fmt.Sprintf("; %q lists them", cmd.CommandPath()+" --help")
+		}
+		return usageError("%s", text)
+	}
+	return cmd
+}
+
+// args checks how many words follow the command; most < 0 means any number.
+func args(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
+		switch {
+		case len(given) < least:
+			return usageError("%s is missing; usage: %s", what, cmd.UseLine())
+		case most >= 0 && len(given) > most:
+			return usageError("%q is too much; usage: %s", given[most], cmd.UseLine())
+		}
+		return nil
+	}
+}
