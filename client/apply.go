@@ -10,6 +10,8 @@ import (
 
 // ApplyOptions say how to apply.
 type ApplyOptions struct {
+	// Namespace of objects that name none; empty means the default one.
+	Namespace string
 	// DryRun checks everything and changes nothing.
 	DryRun bool
 }
@@ -20,6 +22,9 @@ func (c *Client) Apply(ctx context.Context, file string, manifests []byte, o App
 	q := url.Values{}
 	if o.DryRun {
 		q.Set("dryRun", "true")
+	}
+	if o.Namespace != "" {
+		q.Set("namespace", o.Namespace)
 	}
 	if file != "" {
 		q.Set("file", file)
