@@ -32,18 +32,21 @@ type Conn interface {
 	// Events says which domain to look at again. It is closed when the connection is lost.
 	Events() <-chan Event
 
-	// Define makes the domain known to the host, without starting it; a definition with the same UUID is replaced. It makes
-	// what the domain needs (cloud-init's seed). It refuses to replace the definition of a domain that is active.
+	// Define makes the domain known to the host, without starting it; the VM's earlier definition is replaced. It makes what the
+	// domain needs (cloud-init's seed). It refuses to replace the definition of a domain that is active (ErrActive), and a domain
+	// with the same UUID that is foreign or another cluster's (HostError).
 	Define(ctx context.Context, m Machine) error
 	// Create starts the defined domain of that instance. A saved state of an earlier instance is never resumed. When the
 	// instance runs already it returns nil.
 	Create(ctx context.Context, uuid, instance string) error
-	// Shutdown asks the guest to shut itself down (ACPI power button) and returns at once. A guest may ignore it.
+	// Shutdown asks the guest to shut itself down (ACPI power button) and returns at once. A guest may ignore it. When the
+	// instance is inactive already it returns nil.
 	Shutdown(ctx context.Context, uuid, instance string) error
-	// Destroy switches the guest off. The definition stays.
+	// Destroy switches the guest off. The definition stays. When the instance is inactive already it returns nil.
 	Destroy(ctx context.Context, uuid, instance string) error
-	// Undefine removes the definition of an inactive domain, and with state also its NVRAM and seed. It never touches a disk.
-	// It refuses while the domain is active.
+	// Undefine removes the definition of an inactive domain and the seed that was made for it, and with state also its NVRAM and
+	// TPM state. It never touches a disk. It refuses while the domain is active (ErrActive). A HostError about the seed means
+	// that the definition is gone and the seed stays.
 	Undefine(ctx context.Context, uuid, instance string, state bool) error
 
 	// Close gives the connection up. Calls in flight fail.
@@ -51,7 +54,7 @@ type Conn interface {
 }
 
 // Create, Shutdown, Destroy and Undefine return ErrNotFound when the host has no such domain, and ErrOtherInstance when what
-// it has under that UUID is not that instance; then nothing was done.
+// it has under that UUID is not that instance, or a foreign domain; then nothing was done.
 var (
 	ErrNotFound      = errors.New("the host has no such domain")
 	ErrOtherInstance = errors.New("the domain on the host is another instance")

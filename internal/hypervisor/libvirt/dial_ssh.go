@@ -1,0 +1,122 @@
+package libvirt
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+	"golang.org/x/crypto/ssh/knownhosts"
+)
+
+// defaultKeys are tried in this order when the URI names no key.
+var defaultKeys = []string{"id_ed25519", "id_ecdsa", "id_rsa"}
+
+// dialSSH connects to the host's libvirt socket through SSH. Keys come from the agent, and from the URI's keyfile or the user's
+// own; the host's key must be in known_hosts: a host that nobody has vouched for is refused.
+func (t *target) dialSSH(ctx context.Context) (_ net.Conn, err error) {
+	config, done, err := t.sshConfig()
+	if err != nil {
+		return nil, fmt.Errorf("SSH to %s: %w", t.host, err)
+	}
+	defer done()
+	raw, err := t.dialTCP(ctx, sshPort)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	defer stop()
+	conn, err := openSocketOverSSH(raw, net.JoinHostPort(t.host, cmp.Or(t.port, sshPort)), config,
+		cmp.Or(t.query.Get("socket"), monolithicSocket))
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = raw.Close()
+		return nil, fmt.Errorf("SSH to %s: %w", t.host, err)
+	}
+	return &abruptConn{Conn: conn, raw: raw}, nil
+}
+
+func openSocketOverSSH(raw net.Conn, address string, config *ssh.ClientConfig, socket string) (net.Conn, error) {
+	session, channels, requests, err := ssh.NewClientConn(raw, address, config)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := ssh.NewClient(session, channels, requests).Dial("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("open %s there: %w", socket, err)
+	}
+	return conn, nil
+}
+
+// sshConfig gathers what the user's SSH has. done gives the agent up again.
+func (t *target) sshConfig() (_ *ssh.ClientConfig, done func(), err error) {
+	me, err := user.Current()
+	if err != nil {
+		return nil, nil, err
+	}
+	dir := filepath.Join(me.HomeDir, ".ssh")
+	hostKeys, err := knownhosts.New(cmp.Or(t.query.Get("known_hosts"), filepath.Join(dir, "known_hosts")))
+	if err != nil {
+		return nil, nil, fmt.Errorf("load known hosts: %w", err)
+	}
+	signers, err := t.keySigners(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() {}
+	if path := os.Getenv("SSH_AUTH_SOCK"); path != "" {
+		if conn, err := net.Dial("unix", path); err == nil {
+			done = func() { _ = conn.Close() }
+			if more, err := agent.NewClient(conn).Signers(); err == nil {
+				signers = append(signers, more...)
+			}
+		}
+	}
+	if len(signers) == 0 {
+		done()
+		return nil, nil, errors.New("no key: start an SSH agent, or name a key without passphrase with ?keyfile=PATH")
+	}
+	return &ssh.ClientConfig{
+		User:            cmp.Or(t.user, me.Username),
+		Auth:            []ssh.AuthMethod{ssh.PublicKeys(signers...)},
+		HostKeyCallback: hostKeys,
+	}, done, nil
+}
+
+// keySigners loads the key that the URI names, which must work, or those of the default ones that do.
+func (t *target) keySigners(dir string) ([]ssh.Signer, error) {
+	if path := t.query.Get("keyfile"); path != "" {
+		s, err := loadKey(path)
+		if err != nil {
+			return nil, err
+		}
+		return []ssh.Signer{s}, nil
+	}
+	var signers []ssh.Signer
+	for _, name := range defaultKeys {
+		if s, err := loadKey(filepath.Join(dir, name)); err == nil {
+			signers = append(signers, s)
+		}
+	}
+	return signers, nil
+}
+
+func loadKey(path string) (ssh.Signer, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("load key: %w", err)
+	}
+	s, err := ssh.ParsePrivateKey(pem)
+	if err != nil {
+		return nil, fmt.Errorf("load key %s: %w", path, err)
+	}
+	return s, nil
+}
