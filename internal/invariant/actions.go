@@ -1,0 +1,133 @@
+package invariant
+
+import (
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
+)
+
+// ActionsOnce: an accepted action is never lost, is settled once, and does what it says once. Of the effects it judges
+//
+//   - a run of a Manual VM: each needs a start or restart of its own (that no end of an instance is caused by an action that
+//     had its effect before is judged by NoUnforcedStop);
+//   - at the end: an instance that was to be stopped or restarted is gone, and a restart has made a new one, unless something
+//     came after it that forbids it.
+var ActionsOnce = Check{
+	Name: "ActionsOnce",
+	Says: "each accepted action takes effect exactly once",
+	begin: func() judge {
+		tickets := map[string]int{} // runs that each Manual VM may still have
+		return func(w *world, e Entry, complain complaint) {
+			for _, a := range w.settled {
+				m := w.vms[a.spec.Spec.VMUID]
+				if a.settles > 1 {
+					complain(a.spec.Spec.VMUID, "action %s was settled %d times", a.id(), a.settles)
+				}
+				if m != nil && a.status.Phase == v1.ActionApplied && grantsRun(m, a) {
+					tickets[m.uid]++
+				}
+			}
+			switch f := e.Fact.(type) {
+			case Domain:
+				m, in := w.vms[f.UUID], w.instance(f.UUID, f.Instance)
+				again := w.before != nil && w.before.Active() && w.before.Instance == f.Instance
+				if m == nil || in == nil || !f.Active() || again || !m.alwaysManual() || f.By == ByOutsider {
+					return
+				}
+				if tickets[m.uid]--; tickets[m.uid] < 0 {
+					complain(m.uid, "instance %s of Manual VM %s runs, and no start or restart is left that asked for it", in.id, m.name())
+				}
+			case End:
+				if f.Quiescent {
+					w.lost(complain)
+					w.effects(complain)
+				}
+			}
+		}
+	},
+}
+
+// grantsRun: a restart makes one new instance; a start does so unless the VM has a run already.
+func grantsRun(m *vm, a *action) bool {
+	switch a.spec.Spec.Type {
+	case v1.ActionRestart:
+		return true
+	case v1.ActionStart:
+		var before *v1.VirtualMachineStatus
+		for _, s := range m.statuses {
+			if s.rev < a.applied {
+				before = s.value
+			}
+		}
+		return before == nil || before.Run == nil || before.Instance == nil || before.Instance.Stop != nil
+	}
+	return false
+}
+
+func (m *vm) alwaysManual() bool {
+	for _, s := range m.specs {
+		if strategy(&s.value.Spec) != v1.RunManual {
+			return false
+		}
+	}
+	return true
+}
+
+// lost finds actions that were accepted, to the knowledge of the store or the sender, and never settled.
+func (w *world) lost(complain complaint) {
+	for _, id := range w.acknowledged {
+		if w.actions[id] == nil {
+			complain("", "action %s was acknowledged, and the store never had it", id)
+		}
+	}
+	for id, a := range w.actions {
+		if a.applied == 0 && !w.gone(a.spec.Spec.VMUID) {
+			complain(a.spec.Spec.VMUID, "action %s (%s) was accepted and never settled", id, a.spec.Spec.Type)
+		}
+	}
+}
+
+func (w *world) gone(uid string) bool {
+	m := w.vms[uid]
+	return m == nil || m.gone
+}
+
+func (w *world) effects(complain complaint) {
+	for id, a := range w.actions {
+		m := w.vms[a.spec.Spec.VMUID]
+		if m == nil || a.status.Phase != v1.ActionApplied || a.spec.Spec.Type == v1.ActionStart || a.had == "" {
+			continue
+		}
+		for _, p := range w.active(m.uid) {
+			if w.domains[p].Instance == a.had {
+				complain(m.uid, "action %s (%s) was applied, and instance %s still runs on host %s", id, a.spec.Spec.Type, a.had, p.host)
+			}
+		}
+		if a.spec.Spec.Type == v1.ActionRestart && !m.forbiddenAfter(w, a) && !m.createdAfter(a.applied) {
+			complain(m.uid, "action %s (restart) was applied, and no new instance has followed", id)
+		}
+	}
+}
+
+// forbiddenAfter: something came after the action, or was on its way, that keeps the VM off.
+func (m *vm) forbiddenAfter(w *world, a *action) bool {
+	for _, b := range m.actions {
+		if b.spec.Spec.Type == v1.ActionStop && !w.refused[b.id()] && (b.applied >= a.applied || b.applied == 0) {
+			return true
+		}
+	}
+	for i, s := range m.specs {
+		current := i == len(m.specs)-1 || m.specs[i+1].rev >= a.posted.rev
+		if current && (s.value.Metadata.DeletionTimestamp != nil || strategy(&s.value.Spec) == v1.RunHalted) {
+			return true
+		}
+	}
+	return m.gone
+}
+
+func (m *vm) createdAfter(rev int64) bool {
+	for _, in := range m.instances {
+		if in.created.rev >= rev {
+			return true
+		}
+	}
+	return false
+}
