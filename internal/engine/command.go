@@ -53,7 +53,7 @@ func (h *host) work() {
 		if l != nil {
 			done = l.carryOut(o)
 		}
-		if done.Outcome != core.Done {
+		if done.Outcome != core.Done && h.ctx.Err() == nil {
 			h.log.Warn("command failed", "command", o.Kind.String(), "vm", o.VM.String(), "instance", o.Instance,
 				"outcome", done.Outcome.String(), "message", done.Message)
 		}

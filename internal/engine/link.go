@@ -67,6 +67,9 @@ func (l *link) list(ctx context.Context) (core.HostListed, error) {
 
 // look looks at one domain. Seq was drawn before.
 func (l *link) look(uuid string) (*hypervisor.Domain, error) {
+	if err := l.h.ctx.Err(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(l.h.ctx, l.h.o.QueryDeadline)
 	defer cancel()
 	d, found, err := l.conn.Look(ctx, uuid)
