@@ -49,6 +49,9 @@ func (c *conn) Define(ctx context.Context, m hypervisor.Machine) error {
 	}
 	return c.change(ctx, info, func(reply func(error)) {
 		switch old := h.domains[d.uuid]; {
+		case old != nil && (old.vmUID != m.VMUID || old.clusterUID != m.ClusterUID):
+			reply(&hypervisor.HostError{Op: "define domain", Message: fmt.Sprintf(
+				"operation failed: domain '%s' with uuid %s belongs to somebody else", old.name, old.uuid)})
 		case old != nil && old.run != nil:
 			reply(hypervisor.ErrActive)
 		case h.facts.MachineTypes[m.MachineType] == "":
@@ -105,11 +108,9 @@ func (c *conn) Create(ctx context.Context, uuid, instance string) error {
 // Shutdown implements hypervisor.Conn.
 func (c *conn) Shutdown(ctx context.Context, uuid, instance string) error {
 	return c.onInstance(ctx, "shutdown", uuid, instance, func(d *domain, who by, reply func(error)) {
-		if d.run == nil {
-			reply(notRunning("shut down domain"))
-			return
+		if d.run != nil {
+			c.host.askGuest(d, who)
 		}
-		c.host.askGuest(d, who)
 		reply(nil)
 	})
 }
@@ -117,11 +118,9 @@ func (c *conn) Shutdown(ctx context.Context, uuid, instance string) error {
 // Destroy implements hypervisor.Conn.
 func (c *conn) Destroy(ctx context.Context, uuid, instance string) error {
 	return c.onInstance(ctx, "destroy", uuid, instance, func(d *domain, who by, reply func(error)) {
-		if d.run == nil {
-			reply(notRunning("destroy domain"))
-			return
+		if d.run != nil {
+			c.host.switchOff(d, hypervisor.WhyDestroyed, who)
 		}
-		c.host.switchOff(d, hypervisor.WhyDestroyed, who)
 		reply(nil)
 	})
 }
@@ -138,10 +137,6 @@ func (c *conn) Undefine(ctx context.Context, uuid, instance string, _ bool) erro
 	})
 }
 
-func notRunning(op string) error {
-	return &hypervisor.HostError{Op: op, Message: "Requested operation is not valid: domain is not running"}
-}
-
 func (c *conn) change(ctx context.Context, info Call, exec func(reply func(error))) error {
 	_, err := call(ctx, c, info, func(reply func(struct{}, error)) {
 		exec(func(err error) { reply(struct{}{}, err) })
@@ -154,7 +149,7 @@ func (c *conn) onInstance(ctx context.Context, op, uuid, instance string, exec f
 		switch d := c.host.domains[uuid]; {
 		case d == nil:
 			reply(hypervisor.ErrNotFound)
-		case d.instance != instance:
+		case d.instance == "" || d.instance != instance:
 			reply(hypervisor.ErrOtherInstance)
 		default:
 			exec(d, by{CauseCall, op, c.process.name}, reply)

@@ -183,7 +183,14 @@ func call[T any](ctx context.Context, c *conn, info Call, exec func(reply func(T
 	if info.At = time.Now(); changes && opts.OnCall != nil {
 		opts.OnCall(info)
 	}
-	h.send(opts.Latency.pick(h.fleet.chance("call", h.name, info.Op, info.UUID)), true, func() {
+	var arrived func()
+	arrived = func() {
+		if h.freezeAtCreate && info.Op == "create" {
+			h.freezeAtCreate = false
+			h.freeze()
+			h.send(0, true, arrived) // waits for the thaw
+			return
+		}
 		exec(func(value T, err error) {
 			if changes && h.loseAnswers > 0 {
 				h.loseAnswers--
@@ -193,7 +200,8 @@ func call[T any](ctx context.Context, c *conn, info Call, exec func(reply func(T
 				answers <- answer[T]{value, err}
 			})
 		})
-	})
+	}
+	h.send(opts.Latency.pick(h.fleet.chance("call", h.name, info.Op, info.UUID)), true, arrived)
 	h.mu.Unlock()
 	if changes && c.process.Moment != nil {
 		c.process.Moment(true, info)

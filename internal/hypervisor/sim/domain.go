@@ -87,15 +87,17 @@ func (h *Host) emit(ev hypervisor.Event) {
 	}
 }
 
-// add puts a new definition on the host, in place of an old one.
+// add puts a new definition on the host, in place of an old one. As in libvirt the reason why the old one was off stays.
 func (h *Host) add(d *domain, who by) {
+	why := hypervisor.WhyUnknown
 	if old := h.domains[d.uuid]; old != nil {
+		why = old.why
 		h.order[slices.Index(h.order, old)] = d
 	} else {
 		h.order = append(h.order, d)
 	}
 	h.domains[d.uuid] = d
-	h.become(d, hypervisor.DomainInactive, hypervisor.WhyUnknown, "", who)
+	h.become(d, hypervisor.DomainInactive, why, "", who)
 }
 
 func (h *Host) remove(d *domain, who by) {

@@ -14,14 +14,17 @@ func (h *Host) with(do func()) {
 }
 
 // Freeze stops libvirtd (SIGSTOP): guests go on, calls wait.
-func (h *Host) Freeze() {
-	h.with(func() {
-		if !h.frozen {
-			h.frozen = true
-			h.silent()
-		}
-	})
+func (h *Host) Freeze() { h.with(h.freeze) }
+
+func (h *Host) freeze() {
+	if !h.frozen {
+		h.frozen = true
+		h.silent()
+	}
 }
+
+// FreezeAtCreate freezes libvirtd when the next request to start a domain has reached it, before it acts on it.
+func (h *Host) FreezeAtCreate() { h.with(func() { h.freezeAtCreate = true }) }
 
 // Thaw lets libvirtd go on: it carries out every call that has waited, whoever sent it.
 func (h *Host) Thaw() {
@@ -124,7 +127,7 @@ func (h *Host) Heal() {
 	h.PowerOn()
 	h.Plug()
 	h.Thaw()
-	h.with(func() { h.loseAnswers, h.failStarts = 0, nil })
+	h.with(func() { h.loseAnswers, h.failStarts, h.freezeAtCreate = 0, nil, false })
 }
 
 // askGuest presses the guest's power button.
@@ -193,6 +196,22 @@ func (h *Host) DefineForeign(name string, memory v1.Quantity, running bool) stri
 		}
 	})
 	return d.uuid
+}
+
+// OutsiderRemoves takes a domain off the host for good, running or not. False when there is none.
+func (h *Host) OutsiderRemoves(uuid string) (done bool) {
+	h.with(func() {
+		d := h.domains[uuid]
+		if d == nil {
+			return
+		}
+		if d.run != nil {
+			h.switchOff(d, hypervisor.WhyDestroyed, by{cause: CauseOutsider})
+		}
+		h.remove(d, by{cause: CauseOutsider})
+		done = true
+	})
+	return done
 }
 
 func (h *Host) ifRunning(uuid string, do func(*domain)) (done bool) {

@@ -28,8 +28,9 @@ type Host struct {
 	// parked is what waits for the daemon to thaw or the cable to be plugged, in order.
 	parked []parcel
 
-	loseAnswers int
-	failStarts  []string
+	loseAnswers    int
+	failStarts     []string
+	freezeAtCreate bool
 }
 
 // parcel is something on its way to or from the daemon.
