@@ -66,13 +66,13 @@ func (c *Core) apply(a *v1.Action) {
 		st.Phase, st.Reason, st.Message = c.effect(v, a)
 	}
 	a.Status = st
-	c.along = append(c.along, WriteAction{a.Metadata.Namespace, a.Metadata.Name, a.Metadata.UID, st})
 	c.keep(a)
+	mark := WriteAction{a.Metadata.Namespace, a.Metadata.Name, a.Metadata.UID, st}
 	if v == nil {
-		c.ready.Units = append(c.ready.Units, Unit{Writes: c.along})
-		c.along = nil
+		c.ready.Units = append(c.ready.Units, Unit{Writes: []Write{mark}})
 		return
 	}
+	c.also(v, mark)
 	c.decide(v)
 	c.commit(v)
 }

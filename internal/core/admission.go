@@ -23,6 +23,7 @@ const (
 func (c *Core) enqueue(v *fleet.VM) {
 	v.Refine()
 	if c.queue.Put(v.UID, v.Class) {
+		v.Fresh = true
 		c.fresh = append(c.fresh, v)
 		c.retry = true
 	}
@@ -30,12 +31,16 @@ func (c *Core) enqueue(v *fleet.VM) {
 
 // admit starts waiting VMs by arrival, as far as limits and room allow, and tells the others why they wait.
 func (c *Core) admit() {
+	if c.queue.Len() == 0 {
+		return
+	}
 	c.queue.Try(func(uid string) startqueue.Verdict {
 		v := c.vms[uid]
 		if c.starting >= c.config.StartLimit.Cluster {
 			return startqueue.AllBlocked
 		}
 		if h := placement.Choose(&v.Need, c.views); h != nil {
+			v.Fresh = false
 			c.launch(v, c.hosts[h.Name])
 			return startqueue.Started
 		}
@@ -56,7 +61,7 @@ func (c *Core) labelClass(class string, refusal placement.Refusal) {
 	}
 	c.labelled[class] = reason
 	for _, uid := range c.queue.Class(class) {
-		if v := c.vms[uid]; v.Status.Waiting == nil || v.Status.Waiting.Reason != reason {
+		if v := c.vms[uid]; !v.Fresh && (v.Status.Waiting == nil || v.Status.Waiting.Reason != reason) {
 			c.setWaiting(v, reason, refusal.Message)
 			c.commit(v)
 		}
@@ -68,12 +73,12 @@ func (c *Core) labelFresh() {
 	fresh := c.fresh
 	c.fresh = nil
 	for _, v := range fresh {
+		v.Fresh = false
 		if !c.queue.Has(v.UID) || c.vms[v.UID] != v {
 			continue
 		}
 		switch w := v.Status.Waiting; {
 		case w != nil && (w.Reason == WaitStartLimit || w.Reason == WaitUnschedulable):
-			continue
 		case c.starting >= c.config.StartLimit.Cluster:
 			c.setWaiting(v, WaitStartLimit, fmt.Sprintf("as many VMs are starting as may at once (%d); it starts when its turn comes",
 				c.config.StartLimit.Cluster))

@@ -70,8 +70,8 @@ type Core struct {
 	commands  map[uint64]target
 
 	ready Ready
-	out   []Command // of the VM being decided
-	along []Write   // writes that belong to the VM being decided
+	// open holds, by VM uid, what was decided and is not in ready yet: commands, and writes besides the status.
+	open map[string]*Unit
 }
 
 // target is where a command in flight went.
@@ -85,7 +85,7 @@ func New() *Core {
 	c := &Core{
 		vms: map[string]*fleet.VM{}, names: map[VMKey]string{}, hosts: map[string]*fleet.Host{},
 		queue: startqueue.New(), labelled: map[string]string{}, actions: map[VMKey]*v1.Action{},
-		commands: map[uint64]target{},
+		commands: map[uint64]target{}, open: map[string]*Unit{},
 	}
 	c.setConfig(&v1.ClusterConfig{})
 	return c
@@ -148,6 +148,7 @@ func (c *Core) settle() {
 			c.todo = c.todo[1:]
 			v.Todo = false
 			if c.vms[v.UID] == v {
+				v.Fresh = false
 				c.decide(v)
 				c.commit(v)
 			}
@@ -156,9 +157,7 @@ func (c *Core) settle() {
 			break
 		}
 		c.retry = false
-		if c.queue.Len() > 0 {
-			c.admit()
-		}
+		c.admit()
 	}
 	c.labelFresh()
 }
@@ -171,23 +170,41 @@ func (c *Core) touch(v *fleet.VM) {
 	}
 }
 
-// commit emits what deciding about v has brought: one unit.
+// with is the open unit of v.
+func (c *Core) with(v *fleet.VM) *Unit {
+	u := c.open[v.UID]
+	if u == nil {
+		u = &Unit{}
+		c.open[v.UID] = u
+	}
+	return u
+}
+
+// commit emits what deciding about v has brought: one unit. A VM that has just been queued is left open: this very Step starts it,
+// or tells why it waits.
 func (c *Core) commit(v *fleet.VM) {
-	var u Unit
+	if v.Fresh {
+		return
+	}
 	alive := c.vms[v.UID] == v
 	if alive {
 		c.present(v)
 	}
 	if alive && v.Changed() {
-		u.Writes = append(u.Writes, WriteVM{Key: key(v), UID: v.UID, Status: v.Freeze()})
+		u := c.with(v)
+		u.Writes = append([]Write{WriteVM{Key: key(v), UID: v.UID, Status: v.Freeze()}}, u.Writes...)
 	}
-	u.Writes = append(u.Writes, c.along...)
-	u.Commands = c.out
-	c.along, c.out = nil, nil
-	if len(u.Writes)+len(u.Commands) > 0 {
-		c.ready.Units = append(c.ready.Units, u)
+	if u := c.open[v.UID]; u != nil {
+		delete(c.open, v.UID)
+		c.ready.Units = append(c.ready.Units, *u)
 	}
 	c.schedule(v)
+}
+
+// also adds a write that belongs to what is decided about v.
+func (c *Core) also(v *fleet.VM, w Write) {
+	u := c.with(v)
+	u.Writes = append(u.Writes, w)
 }
 
 func (c *Core) notice(o v1.ObjectRef, warning bool, reason, message string) {

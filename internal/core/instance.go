@@ -154,7 +154,7 @@ func (c *Core) again(v *fleet.VM, h *fleet.Host, d *fleet.Domain, cmd Command) {
 		pause = askAgain
 	}
 	d.Asked, d.AskAgain = int(cmd.Kind), c.now.Add(pause)
-	c.send(h, d, cmd)
+	c.send(v, h, d, cmd)
 	until(v, d.AskAgain)
 }
 
@@ -308,7 +308,7 @@ func (c *Core) setLeftover(v *fleet.VM, host string, there bool) {
 }
 
 // send puts a command on its way: it leaves when the writes of this decision are durable.
-func (c *Core) send(h *fleet.Host, d *fleet.Domain, cmd Command) {
+func (c *Core) send(v *fleet.VM, h *fleet.Host, d *fleet.Domain, cmd Command) {
 	c.commandID++
 	cmd.ID, cmd.Host, cmd.UUID = c.commandID, h.Name, d.UUID
 	d.InFlight, d.Instance = cmd.ID, cmd.Instance
@@ -316,7 +316,8 @@ func (c *Core) send(h *fleet.Host, d *fleet.Domain, cmd Command) {
 		d.Absences = 0
 	}
 	c.commands[cmd.ID] = target{h.Name, d.UUID, cmd.Kind}
-	c.out = append(c.out, cmd)
+	u := c.with(v)
+	u.Commands = append(u.Commands, cmd)
 }
 
 func (c *Core) look(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
@@ -325,5 +326,5 @@ func (c *Core) look(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
 		return
 	}
 	d.LookAgain = c.now.Add(lookAgain)
-	c.send(h, d, Command{Kind: CommandLook})
+	c.send(v, h, d, Command{Kind: CommandLook})
 }

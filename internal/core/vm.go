@@ -137,7 +137,7 @@ func (c *Core) finishDeletion(v *fleet.VM) {
 			"; end it there (virsh destroy), and the VM is removed")
 		return
 	}
-	c.along = append(c.along, DeleteVM{Key: key(v), UID: v.UID})
+	c.also(v, DeleteVM{Key: key(v), UID: v.UID})
 	delete(c.vms, v.UID)
 	if c.names[key(v)] == v.UID {
 		delete(c.names, key(v))
@@ -154,7 +154,7 @@ func (c *Core) releaseRevisions(v *fleet.VM) {
 	if v.OldestRevision == 0 || v.OldestRevision >= before {
 		return
 	}
-	c.along = append(c.along, ReleaseRevisions{Key: key(v), UID: v.UID, Before: before})
+	c.also(v, ReleaseRevisions{Key: key(v), UID: v.UID, Before: before})
 	v.OldestRevision = 0
 	if before < v.Generation {
 		v.OldestRevision = before

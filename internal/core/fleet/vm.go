@@ -43,8 +43,8 @@ type VM struct {
 	InSlot, InClusterSlot bool
 	// Deadline is when time alone changes something; zero means never. Scheduled is the one that was entered last.
 	Deadline, Scheduled time.Time
-	// Queued in this Step's bookkeeping: on the list of VMs to decide.
-	Todo bool
+	// Todo: on the core's list of VMs to decide. Fresh: put into the start queue in this Step, outcome open.
+	Todo, Fresh bool
 }
 
 // NewVM digests a VM with its status.
