@@ -32,7 +32,7 @@ func (r *Registry) Apply(ctx context.Context, docs []v1.Document, o ApplyOptions
 		results = results[:0]
 		var problems []error
 		for _, d := range docs {
-			stored, result, err := p.set(ctx, d.Object, createOrUpdate)
+			stored, result, err := p.set(ctx, d, createOrUpdate)
 			if err != nil {
 				problems = append(problems, at(d, err))
 				continue

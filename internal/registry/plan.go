@@ -47,8 +47,9 @@ func (r *Registry) plan() *plan {
 	return &plan{r: r, objects: map[string]bool{}, claimed: map[string]v1.ObjectRef{}}
 }
 
-// set plans that an object becomes as wanted, and returns what it will be.
-func (p *plan) set(ctx context.Context, wanted v1.Object, m mode) (v1.Object, string, error) {
+// set plans that an object becomes as the document wants, and returns what it will be.
+func (p *plan) set(ctx context.Context, d v1.Document, m mode) (v1.Object, string, error) {
+	wanted := d.Object
 	k := kindOf(wanted)
 	o, err := normalized(k, wanted)
 	if err != nil {
@@ -80,6 +81,7 @@ func (p *plan) set(ctx context.Context, wanted v1.Object, m mode) (v1.Object, st
 		return nil, "", err
 	}
 	copyStatus(o, old)
+	keepUnwritten(d, o, old)
 	result, err := p.replace(ctx, kv, old, o)
 	return o, result, err
 }
@@ -187,6 +189,14 @@ func normalized(k *kind, o v1.Object) (v1.Object, error) {
 		return nil, &InvalidError{Ref: k.ref(m.Namespace, m.Name), Fields: problems}
 	}
 	return c, nil
+}
+
+// keepUnwritten leaves alone what commands change and manifests seldom name: applying a host's manifest again must not lift its
+// cordon.
+func keepUnwritten(d v1.Document, o, old v1.Object) {
+	if h, ok := o.(*v1.Host); ok && !d.Wrote("spec.unschedulable") {
+		h.Spec.Unschedulable = old.(*v1.Host).Spec.Unschedulable
+	}
 }
 
 // mayCreate says whether an object that does not exist may be created, given the resourceVersion that the client has seen.

@@ -78,7 +78,7 @@ func write[O v1.Object](ctx context.Context, r *Registry, wanted O, m mode) (O, 
 	var stored v1.Object
 	err := retry(ctx, func() (err error) {
 		p := r.plan()
-		if stored, _, err = p.set(ctx, wanted, m); err != nil {
+		if stored, _, err = p.set(ctx, v1.Document{Object: wanted}, m); err != nil {
 			return err
 		}
 		return p.finish(ctx, stored)

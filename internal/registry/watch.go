@@ -130,14 +130,14 @@ func (w *watcher) sendCurrent(ctx context.Context) bool {
 // batch reports what one revision did, one event an object.
 func (w *watcher) batch(ctx context.Context, b store.Batch) bool {
 	var touched []string
-	deleted := map[string]bool{}
+	last := w.lastSeen(b)
 	for _, c := range b.Changes {
 		id, isSpec := w.idOf(c.Key)
 		switch {
 		case id == "":
 			continue
 		case isSpec && c.Deleted:
-			deleted[id] = true
+			// reported below, from last
 		case isSpec:
 			if !fresh(w.snap.specs, id, c, w.snap.specsAt) {
 				w.passed[id] = c.KV
@@ -152,15 +152,44 @@ func (w *watcher) batch(ctx context.Context, b store.Batch) bool {
 		}
 	}
 	for _, id := range touched {
-		report := w.reportChange
-		if deleted[id] {
-			report = w.reportDeletion
+		more := false
+		if o, ok := last[id]; ok {
+			more = w.reportDeletion(ctx, id, o, b.Revision)
+		} else {
+			more = w.reportChange(ctx, id, b.Revision)
 		}
-		if !report(ctx, id, b.Revision) {
+		if !more {
 			return false
 		}
 	}
 	return true
+}
+
+// lastSeen are the objects that a revision deletes, as they were before it: nil for one that the client never knew of.
+func (w *watcher) lastSeen(b store.Batch) map[string]v1.Object {
+	last := map[string]v1.Object{}
+	for _, c := range b.Changes {
+		id, isSpec := w.idOf(c.Key)
+		if id == "" || !isSpec || !c.Deleted {
+			continue
+		}
+		passed, wasPassed := w.passed[id]
+		var err error
+		switch {
+		case b.Revision > w.snap.specsAt:
+			last[id], err = w.snap.join(w.k, id)
+		case !wasPassed:
+			last[id] = w.nameOnly(id)
+		case passed.CreateRevision > w.after:
+			last[id] = nil
+		default:
+			last[id], err = w.k.decode(passed, nil)
+		}
+		if err != nil {
+			last[id] = w.nameOnly(id) // it was unreadable, and is gone
+		}
+	}
+	return last
 }
 
 // fresh takes a change into a snapshot that was listed at revision at, and tells whether the snapshot now holds what the change
@@ -191,29 +220,16 @@ func (w *watcher) reportChange(ctx context.Context, id string, revision int64) b
 	return w.sendObject(ctx, kind, id, revision)
 }
 
-func (w *watcher) reportDeletion(ctx context.Context, id string, revision int64) bool {
-	e := WatchEvent{Type: Deleted, ResourceVersion: strconv.FormatInt(revision, 10)}
+func (w *watcher) reportDeletion(ctx context.Context, id string, last v1.Object, revision int64) bool {
+	delete(w.passed, id)
 	if revision > w.snap.specsAt {
-		if e.Object, e.Err = w.snap.join(w.k, id); e.Err != nil {
-			return w.send(ctx, WatchEvent{Err: e.Err})
-		}
 		delete(w.snap.specs, id)
 		delete(w.known, id)
-		return w.send(ctx, e)
 	}
-	last, passed := w.passed[id]
-	delete(w.passed, id)
-	switch {
-	case !passed:
-		e.Object = w.nameOnly(id)
-	case last.CreateRevision > w.after:
-		return true // it came and went without the client knowing
-	default:
-		if e.Object, e.Err = w.k.decode(last, nil); e.Err != nil {
-			return w.send(ctx, WatchEvent{Err: e.Err})
-		}
+	if last == nil {
+		return true
 	}
-	return w.send(ctx, e)
+	return w.send(ctx, WatchEvent{Type: Deleted, Object: last, ResourceVersion: strconv.FormatInt(revision, 10)})
 }
 
 // nameOnly is an object of which no more than its name is known.
