@@ -31,9 +31,6 @@ applied while one is bad. A directory stands for its files *.yaml, *.yml and *.j
   generate-manifests | holdfast apply -f -`,
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.namespace != "" {
-				return usageError("apply takes no --namespace: a manifest says itself where its objects belong (metadata.namespace)")
-			}
 			manifests, err := a.readManifests(files)
 			if err != nil {
 				return err
@@ -53,7 +50,7 @@ type manifest struct {
 }
 
 func (a *app) fileFlag(cmd *cobra.Command, files *[]string) {
-	cmd.Flags().StringArrayVarP(files, "filename", "f", nil, "manifest, directory of manifests, or - for standard input; may be repeated")
+	cmd.Flags().StringArrayVarP(files, "filename", "f", nil, "manifest `FILE`, directory of manifests, or - for standard input; may be repeated")
 }
 
 // readManifests reads what -f names.
@@ -133,7 +130,7 @@ func (a *app) apply(ctx context.Context, manifests []manifest, dryRun bool) erro
 func (a *app) applyAll(ctx context.Context, c *client.Client, manifests []manifest, dryRun bool, out io.Writer) error {
 	var errs []error
 	for _, m := range manifests {
-		results, err := c.Apply(ctx, m.name, m.text, client.ApplyOptions{DryRun: dryRun})
+		results, err := c.Apply(ctx, m.name, m.text, client.ApplyOptions{Namespace: a.namespace, DryRun: dryRun})
 		if err != nil {
 			if client.IsUnavailable(err) {
 				return err

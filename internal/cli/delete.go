@@ -55,15 +55,13 @@ func (a *app) toDelete(o *deleteOptions, words []string) ([]v1.ObjectRef, error)
 	switch {
 	case len(o.files) > 0 && len(words) > 0:
 		return nil, usageError("name objects or give manifests (-f), not both")
-	case len(o.files) > 0 && a.namespace != "":
-		return nil, usageError("with -f there is no --namespace: a manifest says itself where its objects belong (metadata.namespace)")
 	case len(o.files) > 0:
 		manifests, err := a.readManifests(o.files)
 		if err != nil {
 			return nil, err
 		}
 		for _, m := range manifests {
-			documents, err := v1.DecodeManifests(m.name, m.text)
+			documents, err := v1.Decoder{File: m.name, Namespace: a.namespace}.Decode(m.text)
 			if err != nil {
 				return nil, err
 			}

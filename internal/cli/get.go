@@ -58,7 +58,7 @@ Names may also be given as vm/web.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look in all namespaces")
-	flags.StringVarP(&o.selector, "selector", "l", "", "only objects with these labels: key=value, key!=value, key, !key, with commas between")
+	flags.StringVarP(&o.selector, "selector", "l", "", "only objects with these labels (`SELECTOR`): key=value, key!=value, key, !key, with commas between")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "go on and show each change until interrupted")
 	a.outputFlag(cmd, &o.output)
 	return cmd

@@ -55,8 +55,8 @@ virsh takes it.`,
 			return a.awaitHost(cmd.Context(), c, o, words[0])
 		},
 	}
-	cmd.Flags().StringToStringVar(&labels, "label", nil, "label of the host, key=value; may be repeated")
-	cmd.Flags().StringVar(&reserved, "reserved-memory", "", "memory that is kept for the host itself and never promised, e.g. 4Gi")
+	cmd.Flags().StringToStringVar(&labels, "label", nil, "label of the host: `key=value`; may be repeated")
+	cmd.Flags().StringVar(&reserved, "reserved-memory", "", "memory (`SIZE`) that is kept for the host itself and never promised, e.g. 4Gi")
 	o.flags(cmd)
 	return cmd
 }

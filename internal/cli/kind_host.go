@@ -36,7 +36,7 @@ var hostKind = resource[v1.Host]{
 			return fmt.Sprintf("%d/%d", v.promised[h.Metadata.Name].cpus, h.Status.Capacity.CPUs)
 		}},
 		{header: "MEMORY", cell: func(h *v1.Host, v *view) string {
-			return bytes(v.promised[h.Metadata.Name].memory) + "/" + bytes(h.Status.Capacity.Memory)
+			return humanBytes(v.promised[h.Metadata.Name].memory) + "/" + humanBytes(h.Status.Capacity.Memory)
 		}},
 		{header: "VMS", cell: func(h *v1.Host, v *view) string { return fmt.Sprint(v.promised[h.Metadata.Name].vms) }},
 		{header: "LIBVIRT", wide: true, cell: func(h *v1.Host, _ *view) string { return dash(h.Status.LibvirtVersion) }},
@@ -75,8 +75,8 @@ func promises(vms []v1.VirtualMachine) map[string]promise {
 
 func hostState(h *v1.Host) string { return string(cmp.Or(h.Status.State, v1.HostConnecting)) }
 
-// bytes is a number of bytes with at most one decimal, for people: "1.5Gi".
-func bytes(q v1.Quantity) string {
+// humanBytes is a number of bytes with at most one decimal, for people: "1.5Gi".
+func humanBytes(q v1.Quantity) string {
 	f, units := float64(q), []string{"", "Ki", "Mi", "Gi", "Ti"}
 	u := 0
 	for f >= 1024 && u < len(units)-1 {

@@ -23,9 +23,9 @@ func newLab(a *app) *cobra.Command {
 		Use:   "lab",
 		Short: "Real libvirt hosts on this one machine, to try things on",
 		Long: `A lab is a few real libvirt hosts on this one machine, each in namespaces of its own. Guests really boot in it, and a host can
-lose its power, its network or its mind without anything getting hurt. It needs root.`,
+lose its power or its network, or hang, without anything getting hurt. It needs root.`,
 	})
-	cmd.PersistentFlags().StringVar(&dir, "dir", DefaultLabDir, "directory that holds the lab")
+	cmd.PersistentFlags().StringVar(&dir, "dir", DefaultLabDir, "`DIR` that holds the lab")
 	cmd.AddCommand(newLabUp(a, &dir), newLabDown(a, &dir), newLabStatus(a, &dir))
 	for _, f := range []struct {
 		verb, short, done string
@@ -97,7 +97,7 @@ the server does not know are added.`,
 			return a.register(cmd.Context(), list)
 		},
 	}
-	cmd.Flags().IntVar(&hosts, "hosts", 3, "number of hosts")
+	cmd.Flags().IntVar(&hosts, "hosts", 3, "`NUMBER` of hosts")
 	return cmd
 }
 

@@ -42,7 +42,7 @@ func (f *format) Set(s string) error {
 func (f *format) Type() string { return "format" }
 
 func (a *app) outputFlag(cmd *cobra.Command, f *format) {
-	cmd.Flags().VarP(f, "output", "o", "table, wide, json, yaml or name")
+	cmd.Flags().VarP(f, "output", "o", "`FORMAT`: table, wide, json, yaml or name")
 	a.complete(cmd, "output", fixed(formats...))
 }
 

@@ -74,7 +74,7 @@ The request is durable once this command says so: it takes effect exactly once, 
 		cmd.Flags().BoolVar(&o.force, "force", false, "switch the guest off now, without asking it to shut down: as pulling its plug")
 	}
 	cmd.Flags().StringVar(&o.requestID, "request-id", "",
-		"name of this request: sent again, by whomever, it has its effect once (default: a random one)")
+		"`NAME` of this request: sent again, by whomever, it has its effect once (default: a random one)")
 	o.wait.flags(cmd)
 	return cmd
 }

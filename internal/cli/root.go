@@ -41,8 +41,8 @@ Write down what should be, apply it, and ask how it is:
 		return usageError("%s; %q lists the flags", err, cmd.CommandPath()+" --help")
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.socket, "socket", "", fmt.Sprintf("socket of the server (default $%s, else %s)", SocketVariable, DefaultSocket))
-	flags.StringVarP(&a.namespace, "namespace", "n", "", "namespace of the virtual machines (default: default)")
+	flags.StringVar(&a.socket, "socket", "", fmt.Sprintf("`PATH` of the socket of the server (default $%s, else %s)", SocketVariable, DefaultSocket))
+	flags.StringVarP(&a.namespace, "namespace", "n", "", "`NAMESPACE` of the virtual machines (default: default)")
 	a.complete(root, "namespace", a.namespaces)
 
 	root.AddGroup(

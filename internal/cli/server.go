@@ -50,10 +50,10 @@ a server stops no guest. SIGTERM and Ctrl-C end it cleanly.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.DataDir, "data-dir", DefaultDataDir, "directory of the embedded etcd")
-	flags.StringSliceVar(&o.EtcdEndpoints, "etcd-endpoints", nil, "use this etcd cluster instead of an embedded one")
-	flags.TextVar(&level, "log-level", slog.LevelInfo, "debug, info, warn or error")
-	flags.StringVar(&logFormat, "log-format", "text", "text or json")
+	flags.StringVar(&o.DataDir, "data-dir", DefaultDataDir, "`DIR` of the embedded etcd")
+	flags.StringSliceVar(&o.EtcdEndpoints, "etcd-endpoints", nil, "use the etcd cluster with these `URLS` instead of an embedded one")
+	flags.TextVar(&level, "log-level", slog.LevelInfo, "lowest `LEVEL` that is logged: debug, info, warn or error")
+	flags.StringVar(&logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
 	a.complete(cmd, "log-level", fixed("debug", "info", "warn", "error"))
 	a.complete(cmd, "log-format", fixed("text", "json"))
 	cmd.MarkFlagsMutuallyExclusive("data-dir", "etcd-endpoints")
