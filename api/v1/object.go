@@ -31,9 +31,12 @@ func RefTo(o Object) ObjectRef {
 	return ObjectRef{Kind: o.GetTypeMeta().Kind, Namespace: m.Namespace, Name: m.Name, UID: m.UID}
 }
 
-// String is "VirtualMachine default/db1", or "Host host1" for what has no namespace.
+// String is "VirtualMachine default/db1", "Host host1" for what has no namespace, and the kind alone without a name.
 func (r ObjectRef) String() string {
-	if r.Namespace == "" {
+	switch {
+	case r.Name == "":
+		return r.Kind
+	case r.Namespace == "":
 		return r.Kind + " " + r.Name
 	}
 	return r.Kind + " " + r.Namespace + "/" + r.Name

@@ -23,14 +23,13 @@ func (r *Registry) UpdateConfig(ctx context.Context, c *v1.ClusterConfig) (*v1.C
 
 // EnsureCluster reads the cluster's configuration, and makes one with a new uid when the store is new.
 func (r *Registry) EnsureCluster(ctx context.Context) (*v1.ClusterConfig, error) {
-	var config *v1.ClusterConfig
-	err := retry(ctx, func() (err error) {
-		config, err = r.Config(ctx)
-		if !errors.As(err, new(*NotFoundError)) {
-			return err
-		}
-		config, err = write(ctx, r, &v1.ClusterConfig{}, createOnly)
-		return err
-	})
+	config, err := r.Config(ctx)
+	if !errors.As(err, new(*NotFoundError)) {
+		return config, err
+	}
+	config, err = write(ctx, r, &v1.ClusterConfig{}, createOnly)
+	if errors.As(err, new(*ConflictError)) {
+		return r.Config(ctx) // another process was faster
+	}
 	return config, err
 }

@@ -26,7 +26,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	f := &fixture{t: t, ctx: t.Context(), st: memory.New(), now: epoch}
 	t.Cleanup(func() { _ = f.st.Close() })
-	f.Registry = registry.New(f.st, func() time.Time { return f.now })
+	f.Registry = registry.New(f.st, f.clock)
 	return f
 }
 
@@ -112,4 +112,40 @@ func wantError(t *testing.T, err error, want string) {
 	if err == nil || err.Error() != want {
 		t.Errorf("error:\n%v\nwant:\n%s", err, want)
 	}
+}
+
+func (f *fixture) clock() time.Time { return f.now }
+
+// beforeTxn lets something happen right before the first transaction.
+type beforeTxn struct {
+	store.Store
+	do func()
+}
+
+func (s *beforeTxn) Txn(ctx context.Context, t store.Txn) (int64, error) {
+	if do := s.do; do != nil {
+		s.do = nil
+		do()
+	}
+	return s.Store.Txn(ctx, t)
+}
+
+// alwaysConflict is a store in which somebody else is always faster.
+type alwaysConflict struct{ store.Store }
+
+func (alwaysConflict) Txn(context.Context, store.Txn) (int64, error) { return 0, store.ErrConflict }
+
+// afterList lets something happen right after the first list.
+type afterList struct {
+	store.Store
+	do func()
+}
+
+func (s *afterList) List(ctx context.Context, prefix string) ([]store.KV, int64, error) {
+	kvs, revision, err := s.Store.List(ctx, prefix)
+	if do := s.do; do != nil {
+		s.do = nil
+		do()
+	}
+	return kvs, revision, err
 }

@@ -103,7 +103,9 @@ func TestStaleResourceVersion(t *testing.T) {
 
 func TestClaims(t *testing.T) {
 	nic := func(mac string) func(*v1.VirtualMachine) {
-		return func(v *v1.VirtualMachine) { v.Spec.Template.NICs = []v1.NIC{{Name: "lan", Network: "default", MAC: mac}} }
+		return func(v *v1.VirtualMachine) {
+			v.Spec.Template.NICs = []v1.NIC{{Name: "lan", Network: "default", MAC: mac}}
+		}
 	}
 	id := func(id string) func(*v1.VirtualMachine) {
 		return func(v *v1.VirtualMachine) { v.Spec.Template.Firmware.UUID = id }

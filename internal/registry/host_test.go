@@ -1,0 +1,129 @@
+package registry_test
+
+import (
+	"errors"
+	"testing"
+
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/internal/registry"
+	"github.com/holdfast-vm/holdfast/internal/store"
+	"github.com/holdfast-vm/holdfast/internal/store/layout"
+)
+
+func TestHosts(t *testing.T) {
+	f := newFixture(t)
+	a := must(f.CreateHost(f.ctx, host("h1")))
+	if a.Spec.CPUOvercommit != v1.DefaultCPUOvercommit || a.Metadata.Generation != 1 || a.Metadata.Namespace != "" {
+		t.Errorf("new host: %+v", a)
+	}
+	cordoned := must(f.SetUnschedulable(f.ctx, "h1", true))
+	if !cordoned.Spec.Unschedulable || cordoned.Metadata.Generation != 2 {
+		t.Errorf("cordoned: %+v", cordoned)
+	}
+	if again := must(f.SetUnschedulable(f.ctx, "h1", true)); again.Metadata.ResourceVersion != cordoned.Metadata.ResourceVersion {
+		t.Error("cordoning twice wrote twice")
+	}
+	if open := must(f.SetUnschedulable(f.ctx, "h1", false)); open.Spec.Unschedulable {
+		t.Error("not uncordoned")
+	}
+	update := host("h1")
+	update.Spec.StartLimit = 9
+	if u := must(f.UpdateHost(f.ctx, update)); u.Spec.StartLimit != 9 || u.Metadata.UID != a.Metadata.UID {
+		t.Errorf("updated: %+v", u)
+	}
+	if all, version, err := f.ListHosts(f.ctx); len(all) != 1 || version == "" || err != nil {
+		t.Errorf("list: %v %q %v", all, version, err)
+	}
+	if len(f.keys(layout.Revision)) != 0 {
+		t.Error("no instance is built from a host: its old generations need not be kept")
+	}
+	_, err := f.GetHost(f.ctx, "h2")
+	wantError(t, err, "Host h2 does not exist")
+	_, err = f.SetUnschedulable(f.ctx, "h2", true)
+	wantError(t, err, "Host h2 does not exist")
+}
+
+func TestDeleteHost(t *testing.T) {
+	f := newFixture(t)
+	must(f.CreateHost(f.ctx, host("h1")))
+	f.txn(store.Txn{Put: []store.KV{{Key: layout.HostStatusKey("h1"), Value: []byte(`{}`)}}})
+	a, b, c := must(f.CreateVM(f.ctx, vm("a"))), must(f.CreateVM(f.ctx, vm("b"))), must(f.CreateVM(f.ctx, vm("c")))
+	f.setStatus(a, v1.VirtualMachineStatus{Instance: &v1.Instance{Host: "h1"}})
+	f.setStatus(b, v1.VirtualMachineStatus{Instance: &v1.Instance{Host: "h2"}, Leftovers: []string{"h1"}})
+	f.setStatus(c, v1.VirtualMachineStatus{Instance: &v1.Instance{Host: "h2"}})
+	err := f.DeleteHost(f.ctx, "h1")
+	wantError(t, err, "Host h1: these VMs are on the host or left something there: default/a, default/b: "+
+		"cordon the host, stop them or move them away, and remove the host when it is empty and reachable")
+	if !errors.As(err, new(*registry.ConflictError)) {
+		t.Errorf("%T is no ConflictError", err)
+	}
+	f.setStatus(a, v1.VirtualMachineStatus{})
+	f.setStatus(b, v1.VirtualMachineStatus{})
+	if err := f.DeleteHost(f.ctx, "h1"); err != nil {
+		t.Fatal(err)
+	}
+	if left := len(f.keys(layout.HostSpecKey("h1"))) + len(f.keys(layout.HostStatusKey("h1"))); left != 0 {
+		t.Errorf("%d keys of the host are left", left)
+	}
+	wantError(t, f.DeleteHost(f.ctx, "h1"), "Host h1 does not exist")
+}
+
+func TestCluster(t *testing.T) {
+	f := newFixture(t)
+	_, err := f.Config(f.ctx)
+	wantError(t, err, "ClusterConfig cluster does not exist")
+	configs := make([]*v1.ClusterConfig, 8)
+	for _, err := range together(len(configs), func(i int) (err error) {
+		configs[i], err = f.EnsureCluster(f.ctx)
+		return err
+	}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range configs {
+		if c.Metadata.UID != configs[0].Metadata.UID || len(c.Metadata.UID) != 36 {
+			t.Errorf("a second cluster: %+v", c.Metadata)
+		}
+	}
+	edit := *configs[0]
+	edit.Metadata.UID = "mine"
+	edit.Spec.StartLimit.Cluster = 7
+	edited := must(f.UpdateConfig(f.ctx, &edit))
+	if edited.Metadata.UID != configs[0].Metadata.UID || edited.Metadata.Generation != 2 || must(f.Config(f.ctx)).Spec.StartLimit.Cluster != 7 {
+		t.Errorf("edited: %+v", edited)
+	}
+}
+
+func TestListEvents(t *testing.T) {
+	f := newFixture(t)
+	put := func(ref v1.ObjectRef, reason string, minute int) {
+		e := v1.Event{TypeMeta: v1.TypeMeta{APIVersion: v1.APIVersion, Kind: v1.KindEvent}, Metadata: v1.ObjectMeta{Name: ref.Name + "." + reason},
+			Object: ref, Reason: reason, LastAt: epoch.Add(60e9 * 1 << minute)}
+		f.txn(store.Txn{Put: []store.KV{{Key: layout.EventKey(ref, reason), Value: layout.Encode(e)}}})
+	}
+	a := v1.ObjectRef{Kind: v1.KindVirtualMachine, Namespace: "default", Name: "a"}
+	put(a, "Started", 2)
+	put(a, "Crashed", 1)
+	put(v1.ObjectRef{Kind: v1.KindVirtualMachine, Namespace: "lab", Name: "a"}, "Started", 0)
+	put(v1.ObjectRef{Kind: v1.KindHost, Name: "a"}, "Unreachable", 3)
+	for _, c := range []struct {
+		filter registry.EventFilter
+		want   string
+	}{
+		{registry.EventFilter{}, "Started Crashed Started Unreachable "},
+		{registry.EventFilter{Namespace: "default"}, "Crashed Started "},
+		{registry.EventFilter{Namespace: "default", Kind: v1.KindHost}, ""},
+		{registry.EventFilter{Kind: v1.KindHost, Name: "a"}, "Unreachable "},
+		{registry.EventFilter{Name: "b"}, ""},
+	} {
+		events, _, err := f.ListEvents(f.ctx, c.filter)
+		got := ""
+		for _, e := range events {
+			got += e.Reason + " "
+		}
+		if got != c.want || err != nil {
+			t.Errorf("%+v: %q, %v; want %q", c.filter, got, err, c.want)
+		}
+	}
+}
