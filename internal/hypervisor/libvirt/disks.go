@@ -43,7 +43,7 @@ func (w *diskWriter) all(t v1.Template, found *machineMedia) []libvirtxml.Domain
 		list = append(list, drive)
 	}
 	if found.seed != nil {
-		list = append(list, cdrom(w.sdName(), "cloud-init", *found.seed))
+		list = append(list, w.seedDisk(*found.seed))
 	}
 	return list
 }
@@ -70,8 +70,7 @@ func (w *diskWriter) disk(d v1.Disk, at media) libvirtxml.DomainDisk {
 	}
 	switch disk.Target.Bus {
 	case "virtio":
-		disk.Target.Dev = deviceName("vd", w.vd)
-		w.vd++
+		disk.Target.Dev = w.vdName()
 	case "scsi":
 		// One controller holds them all; by its own rule libvirt would begin another after the seventh.
 		disk.Target.Dev = w.sdName()
@@ -100,6 +99,25 @@ func cdrom(device, name string, at media) libvirtxml.DomainDisk {
 		ReadOnly: &libvirtxml.DomainDiskReadOnly{},
 		Serial:   serialOf(name),
 	}
+}
+
+// seedDisk is a virtio disk, not a CD-ROM: the kernels of cloud images, for whom it is meant, drive virtio, and some (Debian's
+// cloud kernel) have no driver for a SATA CD-ROM.
+func (w *diskWriter) seedDisk(at media) libvirtxml.DomainDisk {
+	return libvirtxml.DomainDisk{
+		Device:   "disk",
+		Driver:   &libvirtxml.DomainDiskDriver{Name: "qemu", Type: "raw", ErrorPolicy: "stop", RErrorPolicy: "stop"},
+		Source:   at.source(),
+		Target:   &libvirtxml.DomainDiskTarget{Dev: w.vdName(), Bus: "virtio"},
+		ReadOnly: &libvirtxml.DomainDiskReadOnly{},
+		Serial:   "cloud-init",
+	}
+}
+
+func (w *diskWriter) vdName() string {
+	name := deviceName("vd", w.vd)
+	w.vd++
+	return name
 }
 
 func (w *diskWriter) sdName() string {
