@@ -24,6 +24,9 @@ type Env struct {
 	Getenv func(string) string
 	// Now is the clock; its location is the one that times are written in. Nil means the machine's.
 	Now func() time.Time
+	// AnswerTimeout is how long a command that does not wait looks for the control plane's answer to a request, which usually
+	// comes at once. The request is durable anyhow. Zero means 3s.
+	AnswerTimeout time.Duration
 	// Version of this program.
 	Version string
 	// Serve runs a server until ctx ends.
@@ -43,6 +46,9 @@ func newApp(e Env) *app {
 	}
 	if e.Now == nil {
 		e.Now = time.Now
+	}
+	if e.AnswerTimeout == 0 {
+		e.AnswerTimeout = 3 * time.Second
 	}
 	return &app{Env: e}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
@@ -33,10 +34,10 @@ var hostKind = resource[v1.Host]{
 			return "yes"
 		}},
 		{header: "CPUS", cell: func(h *v1.Host, v *view) string {
-			return fmt.Sprintf("%d/%d", v.promised[h.Metadata.Name].cpus, h.Status.Capacity.CPUs)
+			return fmt.Sprintf("%d/%s", v.promised[h.Metadata.Name].cpus, known(h.Status.Capacity.CPUs, strconv.Itoa))
 		}},
 		{header: "MEMORY", cell: func(h *v1.Host, v *view) string {
-			return humanBytes(v.promised[h.Metadata.Name].memory) + "/" + humanBytes(h.Status.Capacity.Memory)
+			return humanBytes(v.promised[h.Metadata.Name].memory) + "/" + known(h.Status.Capacity.Memory, humanBytes)
 		}},
 		{header: "VMS", cell: func(h *v1.Host, v *view) string { return fmt.Sprint(v.promised[h.Metadata.Name].vms) }},
 		{header: "LIBVIRT", wide: true, cell: func(h *v1.Host, _ *view) string { return dash(h.Status.LibvirtVersion) }},
@@ -71,6 +72,14 @@ func promises(vms []v1.VirtualMachine) map[string]promise {
 		m[in.Host] = p
 	}
 	return m
+}
+
+// known is a capacity as text; "?" for one that is not known yet.
+func known[T int | v1.Quantity](capacity T, text func(T) string) string {
+	if capacity == 0 {
+		return "?"
+	}
+	return text(capacity)
 }
 
 func hostState(h *v1.Host) string { return string(cmp.Or(h.Status.State, v1.HostConnecting)) }

@@ -73,6 +73,8 @@ func vmStatus(vm *v1.VirtualMachine, now time.Time) string {
 func whyWord(vm *v1.VirtualMachine) string {
 	st := &vm.Status
 	switch i := st.Instance; {
+	case st.PrintableStatus == v1.PrintableUnknown:
+		return "HostUnreachable"
 	case vm.Metadata.DeletionTimestamp != nil:
 		return "Deleted"
 	case i != nil && i.Abandon != nil:

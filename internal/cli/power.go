@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -135,15 +134,11 @@ func (a *app) ask(ctx context.Context, c *client.Client, o *powerOptions, name s
 	return r, err
 }
 
-// answerTimeout is how long a command without --wait looks for the control plane's answer to a request, which usually comes at
-// once. The request is durable anyhow.
-const answerTimeout = 3 * time.Second
-
 // seeThrough waits until the control plane has answered, and with --wait until what was asked for is so.
 func (a *app) seeThrough(ctx context.Context, c *client.Client, o *powerOptions, r *request, p teller) error {
 	answerCtx, cancel := ctx, context.CancelFunc(func() {})
 	if !o.wait.on {
-		answerCtx, cancel = context.WithTimeout(ctx, answerTimeout)
+		answerCtx, cancel = context.WithTimeout(ctx, a.AnswerTimeout)
 	}
 	defer cancel()
 	action, err := c.WaitAction(answerCtx, a.namespaceFor(), r.action.Metadata.Name)
@@ -169,7 +164,7 @@ func (a *app) seeThrough(ctx context.Context, c *client.Client, o *powerOptions,
 // accepted says what an action that has taken effect set going.
 func accepted(o *powerOptions, action *v1.Action) string {
 	if action.Status.Message != "" {
-		return fmt.Sprintf("%s: %s", o.action, action.Status.Message)
+		return "- " + action.Status.Message
 	}
 	return map[v1.ActionType]string{v1.ActionStart: "starting", v1.ActionStop: "stopping", v1.ActionRestart: "restarting"}[o.action]
 }

@@ -71,7 +71,7 @@ func (a *app) awaitVM(ctx context.Context, c *client.Client, o *powerOptions, r 
 	}
 	r.result = map[v1.ActionType]string{v1.ActionStart: "running", v1.ActionStop: "stopped", v1.ActionRestart: "running again"}[o.action]
 	if host := hostOf(vm); host != "" {
-		r.result += " on host " + host
+		r.result += " on " + host
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func ifOver(vm *v1.VirtualMachine) error {
 func (a *app) briefly(vm *v1.VirtualMachine) string {
 	line := vmStatus(vm, a.Now())
 	if host := hostOf(vm); host != "" {
-		line += " on host " + host
+		line += " on " + host
 	}
 	if w := vm.Status.Waiting; w != nil && w.Message != "" {
 		line += ": " + w.Message

@@ -30,11 +30,13 @@ type world struct {
 	store  *memory.Store
 	client *client.Client
 	leader string
+	// patience is Env.AnswerTimeout.
+	patience time.Duration
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, socket: filepath.Join(t.TempDir(), "api.sock"), store: memory.New(), leader: "here/1"}
+	w := &world{t: t, socket: filepath.Join(t.TempDir(), "api.sock"), store: memory.New(), leader: "here/1", patience: time.Minute}
 	t.Cleanup(func() { w.store.Close() })
 	reg := registry.New(w.store, func() time.Time { return ago(time.Hour) })
 	if _, err := reg.EnsureCluster(t.Context()); err != nil {
@@ -75,7 +77,7 @@ func (w *world) runWith(ctx context.Context, stdin string, line ...string) resul
 }
 
 func (w *world) env(stdin string, out, errOut *lockedBuffer) Env {
-	return Env{In: strings.NewReader(stdin), Out: out, Err: errOut, Version: "v1.2.4",
+	return Env{In: strings.NewReader(stdin), Out: out, Err: errOut, Version: "v1.2.4", AnswerTimeout: w.patience,
 		Now: func() time.Time { return noon }, Getenv: func(name string) string { return map[string]string{SocketVariable: w.socket}[name] }}
 }
 
@@ -147,13 +149,19 @@ func (w *world) put(kvs ...store.KV) {
 	}
 }
 
-// answer waits for the next action, and answers it as the core would.
+// answer waits for an action, and answers it as the core would.
 func (w *world) answer(status v1.ActionStatus) *v1.Action {
 	w.t.Helper()
-	prefix := layout.Spec + layout.Action + "/"
+	return w.answerAll(1, status)[0]
+}
+
+// answerAll does so for the first n actions there are.
+func (w *world) answerAll(n int, status v1.ActionStatus) []*v1.Action {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
-	for batch := range w.store.Watch(ctx, prefix, 1) {
+	var answered []*v1.Action
+	for batch := range w.store.Watch(ctx, layout.Spec+layout.Action+"/", 1) {
 		if batch.Err != nil {
 			w.t.Fatal(batch.Err)
 		}
@@ -164,11 +172,22 @@ func (w *world) answer(status v1.ActionStatus) *v1.Action {
 			}
 			w.put(store.KV{Key: layout.ActionStatusKey(a.Metadata.Namespace, a.Metadata.Name),
 				Value: layout.Encode(layout.StatusOf[v1.ActionStatus]{UID: a.Metadata.UID, Status: status})})
-			return a
+			if answered = append(answered, a); len(answered) == n {
+				return answered
+			}
 		}
 	}
-	w.t.Fatal("no action came")
+	w.t.Fatal("the actions never came")
 	return nil
+}
+
+// remove takes a VM away as the engine does when nothing of it is left.
+func (w *world) remove(name string) {
+	w.t.Helper()
+	txn := store.Txn{Delete: []string{layout.VMSpecKey("default", name), layout.VMStatusKey("default", name)}}
+	if _, err := w.store.Txn(w.t.Context(), txn); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // lockedBuffer may be read while a command still writes.

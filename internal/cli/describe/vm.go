@@ -25,7 +25,7 @@ func VM(w io.Writer, vm *v1.VirtualMachine, events []v1.Event, view explain.View
 		metadata(p, &vm.Metadata, now)
 		p.field("Run strategy", "%s", vm.Spec.EffectiveRunStrategy())
 		p.field("Start timeout", "%s", orCluster(vm.Spec.StartTimeout))
-		p.field("Stop grace", "%s", orCluster(vm.Spec.StopGracePeriod))
+		p.field("Stop grace period", "%s", orCluster(vm.Spec.StopGracePeriod))
 		p.field("Host selector", "%s", labels(vm.Spec.Placement.HostSelector))
 	})
 	p.section("Template", func(p *page) { template(p, &vm.Spec.Template, vm) })
@@ -36,7 +36,7 @@ func VM(w io.Writer, vm *v1.VirtualMachine, events []v1.Event, view explain.View
 	p.section("Conditions", func(p *page) { conditions(p, vm.Status.Conditions, now) })
 	p.section("Leftovers", func(p *page) {
 		for _, h := range vm.Status.Leftovers {
-			p.line("A definition of an ended instance may remain on host " + h + "; it is removed when the host answers.")
+			p.line("A definition of an ended instance may remain on " + h + "; it is removed when the host answers.")
 		}
 	})
 	p.section("Events", func(p *page) { eventRows(p, events, now) })
@@ -65,7 +65,7 @@ func instance(p *page, i *v1.Instance, now time.Time) {
 	if !i.RunningAt.IsZero() {
 		p.field("Running since", "%s", humantime.Ago(i.RunningAt, now))
 	}
-	p.field("Takes", "%s of memory, %d CPUs", i.Memory, i.VCPUs)
+	p.field("Takes", "%s of memory, vCPUs: %d", i.Memory, i.VCPUs)
 	p.field("Generation", "%d", i.Generation)
 	p.field("Paused", "%s", i.Paused)
 	if s := i.Stop; s != nil {
@@ -98,7 +98,7 @@ func crashLoop(p *page, c *v1.CrashLoop, now time.Time) {
 		return
 	}
 	p.field("In a row", "%d", c.ConsecutiveFailures)
-	p.field("Last", "%s on host %s, %s: %s", c.LastFailure.Reason, c.LastFailure.Host, humantime.Ago(c.LastFailure.EndedAt, now), c.LastFailure.Message)
+	p.field("Last", "%s on %s, %s: %s", c.LastFailure.Reason, c.LastFailure.Host, humantime.Ago(c.LastFailure.EndedAt, now), c.LastFailure.Message)
 	if c.RetryAt.After(now) {
 		p.field("Next try", "%s", humantime.In(c.RetryAt, now))
 	}
@@ -149,7 +149,7 @@ func labels(m map[string]string) string {
 
 func orCluster(d v1.Duration) string {
 	if d == 0 {
-		return "the cluster's"
+		return "the cluster's default"
 	}
 	return d.String()
 }

@@ -23,19 +23,17 @@ type Answer struct {
 // Hosts are the hosts by name. A nil map means that they are not known; an empty one that there are none.
 type Hosts map[string]*v1.Host
 
-// unreachable reports whether the host is known to be out of reach.
+// unreachable reports whether the host is known to be out of reach, or to be none of the hosts any more.
 func (h Hosts) unreachable(name string) bool {
 	host := h[name]
-	return host != nil && host.Status.State == v1.HostUnreachable
+	return h != nil && (host == nil || host.Status.State == v1.HostUnreachable)
 }
 
 // The reasons for waiting that get their own sentences. Any other is told in the core's words.
 const (
-	waitStartLimit      = "StartLimit"
-	waitUnschedulable   = "Unschedulable"
-	waitBackOff         = "CrashLoopBackOff"
-	waitHostUnreachable = "HostUnreachable"
-	waitCleaning        = "Cleaning"
+	waitStartLimit    = "StartLimit"
+	waitUnschedulable = "Unschedulable"
+	waitBackOff       = "CrashLoopBackOff"
 )
 
 // command is what to type to do something to the VM.

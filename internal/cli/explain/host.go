@@ -22,9 +22,9 @@ func Host(h *v1.Host, instances int, now time.Time) Answer {
 			Next: "It is gone as soon as nothing of Holdfast's is left on it."}
 	case st.State == v1.HostUnreachable:
 		return Answer{State: fmt.Sprintf("Unreachable%s: what runs there is unknown.", since),
-			Why: orElse(sentence(st.Message), "Its libvirt does not answer."),
-			Next: fmt.Sprintf("It is tried again all the time. Until it answers nothing starts there, and the %s on it "+
-				"neither move nor start elsewhere, so that none runs twice.", count(instances, "VM"))}
+			Why: "Its libvirt does not answer" + because(st.Message),
+			Next: fmt.Sprintf("It is tried again all the time. Until it answers nothing starts there, and what it runs or ran (%s) "+
+				"does not start elsewhere, so that nothing runs twice.", count(instances, "VM"))}
 	case st.State == v1.HostRefused:
 		return Answer{State: fmt.Sprintf("Refused%s: it answers, and must not be used.", since),
 			Why:  orElse(sentence(st.Message), sentence(st.Reason)),
@@ -36,9 +36,17 @@ func Host(h *v1.Host, instances int, now time.Time) Answer {
 		return Answer{State: fmt.Sprintf("Up%s.", since), Why: "Its libvirt answers.", Next: "Instances start there as there is room."}
 	default:
 		return Answer{State: fmt.Sprintf("Connecting%s.", since),
-			Why:  orElse(sentence(st.Message), "It was added, or the control plane started, and its libvirt has not answered yet."),
+			Why:  "It was added, or the control plane started, and its libvirt has not answered yet" + because(st.Message),
 			Next: "It is Up as soon as it answers. If it does not, it becomes Unreachable, with the reason."}
 	}
+}
+
+// because is the end of a sentence: the reason, when there is one.
+func because(message string) string {
+	if message == "" {
+		return "."
+	}
+	return ": " + punctuated(message)
 }
 
 func orElse(s, otherwise string) string {

@@ -15,13 +15,13 @@ func (s situation) instance(i *v1.Instance) Answer {
 	case i.Abandon != nil:
 		return s.abandoned(i)
 	case i.Phase == v1.PhaseSucceeded || i.Phase == v1.PhaseFailed:
-		return Answer{State: fmt.Sprintf("Ended on host %s.", i.Host), Why: orElse(s.lastEnd(), "How it ended is being found out."),
+		return Answer{State: fmt.Sprintf("Ended on %s.", i.Host), Why: orElse(s.lastEnd(), "How it ended is being found out."),
 			Next: "Its definition is being removed from the host; then its run strategy decides what follows."}
 	case i.Stop != nil:
 		return s.stopping(i)
 	case i.Phase == v1.PhaseScheduled:
 		return Answer{
-			State: fmt.Sprintf("Scheduled: host %s has promised it room %s.", i.Host, humantime.Ago(i.CreatedAt, s.now)),
+			State: fmt.Sprintf("Scheduled: %s has promised it room %s.", i.Host, humantime.Ago(i.CreatedAt, s.now)),
 			Why:   s.waitingMessage("The launch waits for something on that host."),
 			Next:  "The host is told to start it as soon as it can be, usually within seconds.",
 		}
@@ -52,12 +52,12 @@ func (s situation) running(i *v1.Instance) Answer {
 		next = join(next, fmt.Sprintf("The manifest has changed since it started: what concerns the machine itself applies to the "+
 			"next instance (%s).", command("restart", s.vm)))
 	}
-	return Answer{State: fmt.Sprintf("Running on host %s since %s.", i.Host, humantime.Ago(i.RunningAt, s.now)), Why: why, Next: next}
+	return Answer{State: fmt.Sprintf("Running on %s since %s.", i.Host, humantime.Ago(i.RunningAt, s.now)), Why: why, Next: next}
 }
 
 func (s situation) launching(i *v1.Instance) Answer {
 	a := Answer{
-		State: fmt.Sprintf("Launching on host %s since %s.", i.Host, humantime.Ago(i.CreatedAt, s.now)),
+		State: fmt.Sprintf("Launching on %s since %s.", i.Host, humantime.Ago(i.CreatedAt, s.now)),
 		Why:   s.waitingMessage("The host has been told to start it and does not report it as running yet."),
 		Next:  "It is Running as soon as the host says so.",
 	}
@@ -69,8 +69,8 @@ func (s situation) launching(i *v1.Instance) Answer {
 }
 
 func (s situation) paused(i *v1.Instance) Answer {
-	a := Answer{State: fmt.Sprintf("Paused on host %s: the guest's CPUs stand still.", i.Host)}
-	resume := fmt.Sprintf(`"virsh resume %s" on host %s`, s.vm.Metadata.UID, i.Host)
+	a := Answer{State: fmt.Sprintf("Paused on %s: the guest's CPUs stand still.", i.Host)}
+	resume := fmt.Sprintf(`"virsh resume %s" on %s`, s.vm.Metadata.UID, i.Host)
 	switch i.Paused {
 	case "ioerror":
 		a.Why = "A disk gave an I/O error or has no space left, and QEMU paused the guest so that it loses nothing."
@@ -88,21 +88,16 @@ func (s situation) paused(i *v1.Instance) Answer {
 
 func (s situation) abandoned(i *v1.Instance) Answer {
 	return Answer{
-		State: fmt.Sprintf("The launch on host %s failed and is being cleaned up.", i.Host),
+		State: fmt.Sprintf("The launch on %s failed and is being cleaned up.", i.Host),
 		Why:   sentence(ended(*i.Abandon)),
 		Next:  "As soon as it is certain that nothing of it runs there, the failure counts and the next try is planned.",
 	}
 }
 
 func (s situation) outOfReach(i *v1.Instance) Answer {
-	host := s.hosts[i.Host]
-	why := fmt.Sprintf("Host %s does not answer since %s", i.Host, humantime.Ago(host.Status.Since, s.now))
-	if m := host.Status.Message; m != "" {
-		why += ": " + m
-	}
 	a := Answer{
-		State: fmt.Sprintf("Unknown: it was %s on host %s, which is out of reach.", phaseWord(i), i.Host),
-		Why:   sentence(why),
+		State: fmt.Sprintf("Unknown: it was %s on %s, which is out of reach.", phaseWord(i), i.Host),
+		Why:   s.silence(i.Host),
 		Next: "As soon as the host answers it is looked at, and what still runs is left running. Until then nothing of it starts " +
 			"elsewhere, so that it never runs twice.",
 	}
@@ -112,6 +107,19 @@ func (s situation) outOfReach(i *v1.Instance) Answer {
 			"Until then nothing of it starts elsewhere, so that it never runs twice.")
 	}
 	return a
+}
+
+// silence says why nothing is known of a host.
+func (s situation) silence(name string) string {
+	host := s.hosts[name]
+	if host == nil {
+		return fmt.Sprintf("Host %s is none of the hosts any more: it was deleted.", name)
+	}
+	why := fmt.Sprintf("Host %s has not answered since %s", name, humantime.Ago(host.Status.Since, s.now))
+	if m := host.Status.Message; m != "" {
+		why += ": " + m
+	}
+	return punctuated(why)
 }
 
 // waitingMessage is the core's own word on what an instance waits for, or else otherwise.

@@ -58,7 +58,7 @@ func (s situation) lastEnd() string {
 		return ""
 	}
 	e := s.vm.Status.History[0]
-	return fmt.Sprintf("Its last instance ended %s on host %s: %s", humantime.Ago(e.EndedAt, s.now), e.Host, ended(e))
+	return fmt.Sprintf("Its last instance ended %s on %s: %s", humantime.Ago(e.EndedAt, s.now), e.Host, ended(e))
 }
 
 // ended is how an instance ended, in words, as the rest of a sentence.

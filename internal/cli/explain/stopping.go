@@ -12,13 +12,13 @@ import (
 func (s situation) stopping(i *v1.Instance) Answer {
 	st := i.Stop
 	a := Answer{
-		State: fmt.Sprintf("Stopping on host %s.", i.Host),
+		State: fmt.Sprintf("Stopping on %s.", i.Host),
 		Why:   fmt.Sprintf("A %s was asked for%s %s.", stopWord(st), by(st.By), humantime.Ago(st.At, s.now)),
 	}
 	after := ""
 	switch st.Reason {
 	case v1.StopReasonRestart:
-		a.State = fmt.Sprintf("Restarting: its instance on host %s is being stopped.", i.Host)
+		a.State = fmt.Sprintf("Restarting: its instance on %s is being stopped.", i.Host)
 		after = "Then a new instance starts, placed anew."
 	case v1.StopReasonHalted:
 		a.Why = fmt.Sprintf("Its run strategy was changed to Halted %s.", humantime.Ago(st.At, s.now))
@@ -54,31 +54,33 @@ func (s situation) terminating() Answer {
 	i := s.vm.Status.Instance
 	switch {
 	case i != nil && s.hosts.unreachable(i.Host):
-		a.Why = join(a.Why, fmt.Sprintf("Host %s, which runs or ran it, is out of reach since %s.",
-			i.Host, humantime.Ago(s.hosts[i.Host].Status.Since, s.now)))
+		a.Why = join(a.Why, "It runs or ran on "+i.Host+".", s.silence(i.Host))
 		a.Next = "It is stopped and removed as soon as that host answers. " + disks
 	case i != nil && i.Abandon != nil:
-		a.Why = join(a.Why, fmt.Sprintf("A launch on host %s that failed is being cleaned up.", i.Host))
+		a.Why = join(a.Why, fmt.Sprintf("A launch on %s that failed is being cleaned up.", i.Host))
 		a.Next = "It is gone as soon as it is certain that nothing of it runs there. " + disks
 	case i != nil && i.Stop != nil:
 		a.Next = join(s.howItEnds(i), "Then it is removed.", disks)
 	case i != nil:
-		a.Next = fmt.Sprintf("Its instance on host %s is stopped first, then it is removed. %s", i.Host, disks)
+		a.Next = fmt.Sprintf("Its instance on %s is stopped first, then it is removed. %s", i.Host, disks)
 	case len(s.vm.Status.Leftovers) > 0:
 		left := s.vm.Status.Leftovers
 		a.Why = join(a.Why, fmt.Sprintf("A definition of it may remain on %s.", hostList(left, s.hosts)))
 		a.Next = "It is removed as soon as every one of them has been looked at and cleaned. " + disks
+	case s.vm.Status.Waiting != nil:
+		a.Why = join(a.Why, sentence(s.vm.Status.Waiting.Message))
+		a.Next = "It is gone as soon as that has passed. " + disks
 	default:
 		a.Next = "Nothing of it is left on any host: it is gone the next time the control plane looks. " + disks
 	}
 	return a
 }
 
-// hostList is "host a, which is out of reach, and host b".
+// hostList is "a (out of reach) and b".
 func hostList(names []string, hosts Hosts) string {
 	parts := make([]string, len(names))
 	for i, n := range names {
-		parts[i] = "host " + n
+		parts[i] = n
 		if hosts.unreachable(n) {
 			parts[i] += " (out of reach)"
 		}

@@ -49,26 +49,26 @@ func TestVM(t *testing.T) {
 		want  Answer
 	}{
 		{"running", web(func(vm *v1.VirtualMachine) { vm.Status.Instance = on(v1.PhaseRunning) }), fleet, Answer{
-			"Running on host lab-1 since 4m ago (19:56:00).",
+			"Running on lab-1 since 4m ago (19:56:00).",
 			"Its run strategy is Always.",
 			"It stays on. When the instance ends, however it does, a new one follows."}},
 		{"running, Manual", web(func(vm *v1.VirtualMachine) {
 			vm.Spec.RunStrategy = v1.RunManual
 			vm.Status.Instance, vm.Status.Run = on(v1.PhaseRunning), &v1.Run{By: "alice", At: ago(6 * time.Minute)}
 		}), fleet, Answer{
-			"Running on host lab-1 since 4m ago (19:56:00).",
+			"Running on lab-1 since 4m ago (19:56:00).",
 			"Its run strategy is Manual, and it was started by alice 6m ago (19:54:00).",
 			`It stays on until the guest shuts itself down or somebody stops it: "holdfast stop web".`}},
 		{"running after failures", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance, vm.Status.CrashLoop = on(v1.PhaseRunning), &v1.CrashLoop{ConsecutiveFailures: 1, LastFailure: crashed}
 		}), fleet, Answer{
-			"Running on host lab-1 since 4m ago (19:56:00).",
+			"Running on lab-1 since 4m ago (19:56:00).",
 			"Its run strategy is Always. It runs again after 1 failure; the last was 30s ago (19:59:30): the guest panicked.",
 			"It stays on. When the instance ends, however it does, a new one follows."}},
 		{"running an older generation", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance, vm.Metadata.Generation = on(v1.PhaseRunning), 2
 		}), fleet, Answer{
-			"Running on host lab-1 since 4m ago (19:56:00).",
+			"Running on lab-1 since 4m ago (19:56:00).",
 			"Its run strategy is Always.",
 			`It stays on. When the instance ends, however it does, a new one follows. The manifest has changed since it started: ` +
 				`what concerns the machine itself applies to the next instance ("holdfast restart web").`}},
@@ -79,7 +79,7 @@ func TestVM(t *testing.T) {
 		}), fleet, Answer{
 			"Stopped.",
 			"It was stopped by alice 2h1m ago (17:59:00), and the hold that this put on it keeps it off, whatever its run strategy (Always). " +
-				"Its last instance ended 2h ago (18:00:00) on host lab-2: the guest shut down as asked.",
+				"Its last instance ended 2h ago (18:00:00) on lab-2: the guest shut down as asked.",
 			`It stays off until somebody starts it: "holdfast start web -n prod" lifts the hold.`}},
 		{"halted", web(func(vm *v1.VirtualMachine) { vm.Spec.RunStrategy = v1.RunHalted }), fleet, Answer{
 			"Stopped.",
@@ -101,7 +101,7 @@ func TestVM(t *testing.T) {
 			vm.Status.History = []v1.End{{Host: "lab-1", Phase: v1.PhaseSucceeded, Reason: "GuestShutdown", Message: "the guest shut itself down", EndedAt: ago(26 * time.Hour)}}
 		}), fleet, Answer{
 			"Stopped.",
-			"Its last instance ended 1d2h ago (2026-11-29 18:00:00) on host lab-1: the guest shut itself down. " +
+			"Its last instance ended 1d2h ago (2026-11-29 18:00:00) on lab-1: the guest shut itself down. " +
 				"Its run strategy is Manual: each start is for one run, and that run is over.",
 			`It stays off until somebody starts it: "holdfast start web".`}},
 		{"wanted on, nothing decided", web(func(vm *v1.VirtualMachine) {}), fleet, Answer{
@@ -138,28 +138,21 @@ func TestVM(t *testing.T) {
 			vm.Status.CrashLoop = &v1.CrashLoop{ConsecutiveFailures: 5, LastFailure: crashed, RetryAt: now.Add(2*time.Minute + 10*time.Second)}
 		}), fleet, Answer{
 			"Backing off after 5 failures in a row.",
-			"The last one was 30s ago (19:59:30) on host lab-2: the guest panicked.",
+			"The last one was 30s ago (19:59:30) on lab-2: the guest panicked.",
 			`It is tried again in 2m10s (20:02:10). "holdfast start web" tries at once, and "holdfast stop web" gives up.`}},
 		{"crash-loop back-off, due", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Waiting = &v1.Waiting{Reason: "CrashLoopBackOff", Message: "waits", Since: ago(30 * time.Second)}
 			vm.Status.CrashLoop = &v1.CrashLoop{ConsecutiveFailures: 1, LastFailure: crashed, RetryAt: ago(time.Second)}
 		}), fleet, Answer{
 			"Backing off after 1 failure.",
-			"The last one was 30s ago (19:59:30) on host lab-2: the guest panicked.",
+			"The last one was 30s ago (19:59:30) on lab-2: the guest panicked.",
 			`It is tried again now (due since 19:59:59). "holdfast start web" tries at once, and "holdfast stop web" gives up.`}},
 		{"waiting for a lost host", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Waiting = &v1.Waiting{Reason: "HostUnreachable", Message: "host lab-1 may still run its last instance", Since: ago(time.Minute)}
 		}), dark, Answer{
-			"Waiting for a host that is out of reach, since 1m ago (19:59:00).",
+			"Waiting (HostUnreachable) since 1m ago (19:59:00).",
 			"Host lab-1 may still run its last instance.",
-			"It goes on by itself as soon as the host answers. Until then nothing starts, so that it never runs twice."}},
-		{"being cleaned", web(func(vm *v1.VirtualMachine) {
-			vm.Status.Waiting = &v1.Waiting{Reason: "Cleaning", Message: "the definition on lab-2 is being removed", Since: ago(time.Second)}
-			vm.Status.History = []v1.End{crashed}
-		}), fleet, Answer{
-			"Waiting for its last instance to be cleaned up, since 1s ago (19:59:59).",
-			"The definition on lab-2 is being removed. Its last instance ended 30s ago (19:59:30) on host lab-2: the guest panicked.",
-			"A new instance follows as soon as the host no longer knows the old one, usually within seconds."}},
+			`It starts as soon as that has passed. "holdfast stop web" takes it out.`}},
 		{"waiting for something new", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Waiting = &v1.Waiting{Reason: "StartAfter", Message: "db comes first", Since: ago(time.Second)}
 		}), fleet, Answer{
@@ -167,59 +160,59 @@ func TestVM(t *testing.T) {
 			"Db comes first.",
 			`It starts as soon as that has passed. "holdfast stop web" takes it out.`}},
 		{"scheduled", web(func(vm *v1.VirtualMachine) { vm.Status.Instance = on(v1.PhaseScheduled) }), fleet, Answer{
-			"Scheduled: host lab-1 has promised it room 5m ago (19:55:00).",
+			"Scheduled: lab-1 has promised it room 5m ago (19:55:00).",
 			"The launch waits for something on that host.",
 			"The host is told to start it as soon as it can be, usually within seconds."}},
 		{"launching", web(func(vm *v1.VirtualMachine) { vm.Status.Instance = on(v1.PhaseLaunching) }), fleet, Answer{
-			"Launching on host lab-1 since 5m ago (19:55:00).",
+			"Launching on lab-1 since 5m ago (19:55:00).",
 			"The host has been told to start it and does not report it as running yet.",
 			"It is Running as soon as the host says so."}},
 		{"launching with a deadline", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance = on(v1.PhaseLaunching)
 			vm.Status.Instance.StartDeadline = now.Add(90 * time.Second)
 		}), fleet, Answer{
-			"Launching on host lab-1 since 5m ago (19:55:00).",
+			"Launching on lab-1 since 5m ago (19:55:00).",
 			"The host has been told to start it and does not report it as running yet.",
 			"It is Running as soon as the host says so. If the host has not said so by 20:01:30, in 1m30s, the launch has failed, and another follows after a delay."}},
 		{"abandoned launch", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance = on(v1.PhaseLaunching)
 			vm.Status.Instance.Abandon = &v1.End{Reason: "StartTimeout", Message: "the host did not report it as running within 5m"}
 		}), fleet, Answer{
-			"The launch on host lab-1 failed and is being cleaned up.",
+			"The launch on lab-1 failed and is being cleaned up.",
 			"The host did not report it as running within 5m.",
 			"As soon as it is certain that nothing of it runs there, the failure counts and the next try is planned."}},
 		{"host out of reach", web(func(vm *v1.VirtualMachine) { vm.Status.Instance = on(v1.PhaseRunning) }), dark, Answer{
-			"Unknown: it was running on host lab-1, which is out of reach.",
-			"Host lab-1 does not answer since 2m ago (19:58:00): dial tcp 10.0.0.1:16509: no route to host.",
+			"Unknown: it was running on lab-1, which is out of reach.",
+			"Host lab-1 has not answered since 2m ago (19:58:00): dial tcp 10.0.0.1:16509: no route to host.",
 			"As soon as the host answers it is looked at, and what still runs is left running. " +
 				"Until then nothing of it starts elsewhere, so that it never runs twice."}},
 		{"host out of reach, stop recorded", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance = on(v1.PhaseRunning)
 			vm.Status.Instance.Stop = &v1.StopRequest{Reason: v1.StopReasonStop, By: "bob", At: ago(time.Minute), Force: true}
 		}), dark, Answer{
-			"Unknown: it was running on host lab-1, which is out of reach.",
-			"Host lab-1 does not answer since 2m ago (19:58:00): dial tcp 10.0.0.1:16509: no route to host.",
+			"Unknown: it was running on lab-1, which is out of reach.",
+			"Host lab-1 has not answered since 2m ago (19:58:00): dial tcp 10.0.0.1:16509: no route to host.",
 			"The forced stop asked for by bob 1m ago (19:59:00) is recorded and carried out as soon as the host answers. " +
 				"Until then nothing of it starts elsewhere, so that it never runs twice."}},
 		{"stopping", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance = on(v1.PhaseRunning)
 			vm.Status.Instance.Stop = &v1.StopRequest{Reason: v1.StopReasonStop, By: "alice", At: ago(10 * time.Second), Deadline: now.Add(110 * time.Second)}
 		}), fleet, Answer{
-			"Stopping on host lab-1.",
+			"Stopping on lab-1.",
 			"A stop was asked for by alice 10s ago (19:59:50).",
 			`The guest has been asked to shut itself down. If it has not done so, it is switched off in 1m50s (20:01:50); "holdfast stop web --force" does it now.`}},
 		{"stopping by force", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance = on(v1.PhaseRunning)
 			vm.Status.Instance.Stop = &v1.StopRequest{Reason: v1.StopReasonStop, At: ago(time.Second), Deadline: ago(time.Second), Force: true}
 		}), fleet, Answer{
-			"Stopping on host lab-1.",
+			"Stopping on lab-1.",
 			"A forced stop was asked for 1s ago (19:59:59).",
 			"It is being switched off now, without asking the guest."}},
 		{"stopping a launch", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance = on(v1.PhaseLaunching)
 			vm.Status.Instance.Stop = &v1.StopRequest{Reason: v1.StopReasonStop, At: ago(time.Second), Deadline: now.Add(time.Minute)}
 		}), fleet, Answer{
-			"Stopping on host lab-1.",
+			"Stopping on lab-1.",
 			"A stop was asked for 1s ago (19:59:59).",
 			"It has not run yet: it is removed from the host as soon as what the host does with it is known."}},
 		{"halting", web(func(vm *v1.VirtualMachine) {
@@ -227,14 +220,14 @@ func TestVM(t *testing.T) {
 			vm.Status.Instance = on(v1.PhaseRunning)
 			vm.Status.Instance.Stop = &v1.StopRequest{Reason: v1.StopReasonHalted, At: ago(time.Second), Deadline: now.Add(time.Minute)}
 		}), fleet, Answer{
-			"Stopping on host lab-1.",
+			"Stopping on lab-1.",
 			"Its run strategy was changed to Halted 1s ago (19:59:59).",
 			`The guest has been asked to shut itself down. If it has not done so, it is switched off in 1m (20:01:00); "holdfast stop web --force" does it now.`}},
 		{"restarting", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance = on(v1.PhaseRunning)
 			vm.Status.Instance.Stop = &v1.StopRequest{Reason: v1.StopReasonRestart, By: "alice", At: ago(10 * time.Second), Deadline: now.Add(110 * time.Second)}
 		}), fleet, Answer{
-			"Restarting: its instance on host lab-1 is being stopped.",
+			"Restarting: its instance on lab-1 is being stopped.",
 			"A restart was asked for by alice 10s ago (19:59:50).",
 			`The guest has been asked to shut itself down. If it has not done so, it is switched off in 1m50s (20:01:50); ` +
 				`"holdfast restart web --force" does it now. Then a new instance starts, placed anew.`}},
@@ -248,12 +241,23 @@ func TestVM(t *testing.T) {
 				`"holdfast delete vm web --force" does it now. Then it is removed. Its disks are not touched.`}},
 		{"terminating, host out of reach", deleted(func(vm *v1.VirtualMachine) { vm.Status.Instance = on(v1.PhaseRunning) }), dark, Answer{
 			"Terminating.",
-			"Its deletion was asked for 10s ago (19:59:50). Host lab-1, which runs or ran it, is out of reach since 2m ago (19:58:00).",
+			"Its deletion was asked for 10s ago (19:59:50). It runs or ran on lab-1. Host lab-1 has not answered since 2m ago (19:58:00): dial tcp 10.0.0.1:16509: no route to host.",
 			"It is stopped and removed as soon as that host answers. Its disks are not touched."}},
 		{"terminating, leftovers out of reach", deleted(func(vm *v1.VirtualMachine) { vm.Status.Leftovers = []string{"lab-1", "lab-2"} }), dark, Answer{
 			"Terminating.",
-			"Its deletion was asked for 10s ago (19:59:50). A definition of it may remain on host lab-1 (out of reach) and host lab-2.",
+			"Its deletion was asked for 10s ago (19:59:50). A definition of it may remain on lab-1 (out of reach) and host lab-2.",
 			"It is removed as soon as every one of them has been looked at and cleaned. Its disks are not touched."}},
+		{"terminating, quarantined", deleted(func(vm *v1.VirtualMachine) {
+			vm.Status.Waiting = &v1.Waiting{Reason: "Quarantined", Message: "an instance that Holdfast does not know runs on lab-2; end it there (virsh destroy), and the VM is removed"}
+		}), fleet, Answer{
+			"Terminating.",
+			"Its deletion was asked for 10s ago (19:59:50). An instance that Holdfast does not know runs on lab-2; end it there (virsh destroy), and the VM is removed.",
+			"It is gone as soon as that has passed. Its disks are not touched."}},
+		{"host deleted", web(func(vm *v1.VirtualMachine) { vm.Status.Instance = on(v1.PhaseLaunching) }), Hosts{}, Answer{
+			"Unknown: it was launching on lab-1, which is out of reach.",
+			"Host lab-1 is none of the hosts any more: it was deleted.",
+			"As soon as the host answers it is looked at, and what still runs is left running. " +
+				"Until then nothing of it starts elsewhere, so that it never runs twice."}},
 		{"terminating, nothing left", deleted(func(vm *v1.VirtualMachine) {}), fleet, Answer{
 			"Terminating.",
 			"Its deletion was asked for 10s ago (19:59:50).",
@@ -262,17 +266,17 @@ func TestVM(t *testing.T) {
 			vm.Status.Instance = on(v1.PhaseRunning)
 			vm.Status.Instance.Paused = "ioerror"
 		}), fleet, Answer{
-			"Paused on host lab-1: the guest's CPUs stand still.",
+			"Paused on lab-1: the guest's CPUs stand still.",
 			"A disk gave an I/O error or has no space left, and QEMU paused the guest so that it loses nothing.",
-			`It stays paused: Holdfast neither resumes nor kills it. Repair the storage, then "virsh resume 4b6a0000-0000-4000-8000-000000000001" on host lab-1. ` +
+			`It stays paused: Holdfast neither resumes nor kills it. Repair the storage, then "virsh resume 4b6a0000-0000-4000-8000-000000000001" on lab-1. ` +
 				`"holdfast stop web --force" switches it off.`}},
 		{"paused by somebody", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance = on(v1.PhaseRunning)
 			vm.Status.Instance.Paused = "user"
 		}), fleet, Answer{
-			"Paused on host lab-1: the guest's CPUs stand still.",
+			"Paused on lab-1: the guest's CPUs stand still.",
 			"Somebody paused it on the host, outside Holdfast.",
-			`It stays paused until somebody resumes it: "virsh resume 4b6a0000-0000-4000-8000-000000000001" on host lab-1. ` +
+			`It stays paused until somebody resumes it: "virsh resume 4b6a0000-0000-4000-8000-000000000001" on lab-1. ` +
 				`"holdfast stop web --force" switches it off.`}},
 		{"quarantined", web(func(vm *v1.VirtualMachine) { vm.Status.PrintableStatus = v1.PrintableQuarantined }), fleet, Answer{
 			"Quarantined: nothing of it is started or stopped.",

@@ -20,13 +20,6 @@ func (s situation) waiting(w *v1.Waiting) Answer {
 		return s.unschedulable(why, since)
 	case waitBackOff:
 		return s.backOff(why)
-	case waitHostUnreachable:
-		return Answer{State: fmt.Sprintf("Waiting for a host that is out of reach, since %s.", since), Why: why,
-			Next: "It goes on by itself as soon as the host answers. Until then nothing starts, so that it never runs twice."}
-	case waitCleaning:
-		return Answer{State: fmt.Sprintf("Waiting for its last instance to be cleaned up, since %s.", since),
-			Why:  join(why, s.lastEnd()),
-			Next: "A new instance follows as soon as the host no longer knows the old one, usually within seconds."}
 	default:
 		return Answer{State: fmt.Sprintf("Waiting (%s) since %s.", w.Reason, since), Why: why,
 			Next: "It starts as soon as that has passed. " + stop}
@@ -52,7 +45,7 @@ func (s situation) backOff(why string) Answer {
 	f := c.LastFailure
 	return Answer{
 		State: fmt.Sprintf("Backing off after %s.", failures(c.ConsecutiveFailures)),
-		Why:   fmt.Sprintf("The last one was %s on host %s: %s", humantime.Ago(f.EndedAt, s.now), f.Host, ended(f)),
+		Why:   fmt.Sprintf("The last one was %s on %s: %s", humantime.Ago(f.EndedAt, s.now), f.Host, ended(f)),
 		Next: fmt.Sprintf("It is tried again %s. %s tries at once, and %s gives up.",
 			humantime.In(c.RetryAt, s.now), command("start", s.vm), command("stop", s.vm)),
 	}

@@ -52,8 +52,11 @@ func Clock(t, now time.Time) string {
 	return t.Format(time.DateTime)
 }
 
-// Ago is a moment in the past: "3m ago (20:04:11)".
+// Ago is a moment in the past: "3m ago (20:04:11)"; of the zero time nobody knows.
 func Ago(t, now time.Time) string {
+	if t.IsZero() {
+		return "at an unknown time"
+	}
 	return fmt.Sprintf("%s ago (%s)", Short(now.Sub(t)), Clock(t, now))
 }
 

@@ -41,6 +41,7 @@ func TestMoments(t *testing.T) {
 		By(now.Add(2*time.Minute), now):                            "20:02:00, in 2m",
 		By(now, now):                                               "20:00:00, overdue",
 		Age(now.Add(-time.Minute), now):                            "1m",
+		Ago(time.Time{}, now):                                      "at an unknown time",
 		Age(time.Time{}, now):                                      "-",
 		Clock(time.Date(2026, 11, 30, 18, 0, 0, 0, time.UTC), now): "19:00:00",
 	} {
