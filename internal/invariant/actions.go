@@ -2,6 +2,7 @@ package invariant
 
 import (
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 )
 
 // ActionsOnce: an accepted action is never lost, is settled once, and does what it says once. Of the effects it judges
@@ -15,6 +16,7 @@ var ActionsOnce = Check{
 	Says: "each accepted action takes effect exactly once",
 	begin: func() judge {
 		tickets := map[string]int{} // runs that each Manual VM may still have
+		ran := map[*instance]bool{} // an instance that runs, loses power and runs again is still one
 		return func(w *world, e Entry, complain complaint) {
 			for _, a := range w.settled {
 				m := w.vms[a.spec.Spec.VMUID]
@@ -28,10 +30,10 @@ var ActionsOnce = Check{
 			switch f := e.Fact.(type) {
 			case Domain:
 				m, in := w.vms[f.UUID], w.instance(f.UUID, f.Instance)
-				again := w.before != nil && w.before.Active() && w.before.Instance == f.Instance
-				if m == nil || in == nil || !f.Active() || again || !m.alwaysManual() || f.By == ByOutsider {
+				if m == nil || in == nil || f.State != hypervisor.DomainRunning || ran[in] || !m.alwaysManual() {
 					return
 				}
+				ran[in] = true
 				if tickets[m.uid]--; tickets[m.uid] < 0 {
 					complain(m.uid, "instance %s of Manual VM %s runs, and no start or restart is left that asked for it", in.id, m.name())
 				}

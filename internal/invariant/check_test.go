@@ -163,6 +163,15 @@ func TestStories(t *testing.T) {
 			l.runs("h1", "a", "i1")
 			l.ends("h1", "a", "i1", "destroyed", ByCall, "destroy")
 		}, ""},
+		{"stopped while it is launching", func(l *logbook) {
+			l.vm("a", nil)
+			l.status("a", instanceOn("h1", "i1", v1.PhaseLaunching))
+			l.runs("h1", "a", "i1")
+			l.post("s1", stop, "a", false)
+			l.status("a", instanceOn("h1", "i1", v1.PhaseLaunching, stopping("Stop", false), held), "s1")
+			l.call("destroy", "h1", "a", "i1")
+			l.ends("h1", "a", "i1", "destroyed", ByCall, "destroy")
+		}, ""},
 		{"a running instance is given up", func(l *logbook) {
 			l.vm("a", nil)
 			l.launch("h1", "a", "i1")
@@ -363,6 +372,14 @@ func TestStories(t *testing.T) {
 			l.status("a", onRecord("i1"))
 			l.launch("h1", "a", "i2")
 		}, "ActionsOnce a"},
+		{"a launch that failed unseen is tried again", func(l *logbook) {
+			l.strategy("a", v1.RunManual)
+			l.post("s1", start, "a", false)
+			l.status("a", instanceOn("h1", "i1", v1.PhaseLaunching), "s1")
+			l.domain("h1", "a", "i1", hypervisor.DomainPaused, hypervisor.WhyStartup, ByCall, "create")
+			l.ends("h1", "a", "i1", "failed", ByCall, "create")
+			l.runs("h1", "a", "i1")
+		}, ""},
 		{"two starts of a Manual VM run it twice", func(l *logbook) {
 			l.strategy("a", v1.RunManual)
 			for i, id := range []string{"s1", "s2"} {

@@ -37,7 +37,8 @@ var OneInstance = Check{
 
 // NoUnforcedStop explains each end of a running instance that was not the guest's, an outsider's or the power's doing by what a
 // user asked for: an action that was not yet settled when the instance came into being, a deletion, an edit to Halted. A launch
-// that was given up before Holdfast saw it run may be ended too. Switching off without asking needs force, or the grace period.
+// that was given up before Holdfast saw it run may be ended too. Switching off without asking needs force, or the grace period,
+// unless the end was asked for while Holdfast was still launching it.
 var NoUnforcedStop = Check{
 	Name: "NoUnforcedStop",
 	Says: "no running instance ends by our hand without a user's stop, restart or delete",
@@ -104,10 +105,16 @@ func (m *vm) mayEnd(w *world, in *instance) (ok bool, mayDestroyAt time.Time) {
 			because(s.at, false)
 		}
 	}
-	if m.ever(func(s *v1.VirtualMachineStatus) bool {
-		return s.Instance != nil && s.Instance.ID == in.id && s.Instance.Abandon != nil && s.Instance.RunningAt.IsZero()
-	}) {
-		because(time.Time{}, true)
+	neverSeenRunning := func(is func(*v1.Instance) bool) bool {
+		return m.ever(func(s *v1.VirtualMachineStatus) bool {
+			return s.Instance != nil && s.Instance.ID == in.id && s.Instance.RunningAt.IsZero() && is(s.Instance)
+		})
+	}
+	switch {
+	case neverSeenRunning(func(i *v1.Instance) bool { return i.Abandon != nil }):
+		return true, time.Time{}
+	case ok && neverSeenRunning(func(i *v1.Instance) bool { return i.Stop != nil }):
+		return true, time.Time{}
 	}
 	return ok, mayDestroyAt
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // PersistBeforeAct looks for a status that was durable when the call left and that says why: a launch needs the instance in phase
-// Launching on that host, a shutdown or destroy a request to end it (a destroy one that is forced or past its deadline) or a launch
-// given up, an undefine an end that is on record. Where calls are not seen, no instance runs that no status had before.
+// Launching on that host, a shutdown or destroy a request to end it (a destroy one that is forced, past its deadline or of
+// an instance not yet seen running) or a launch given up, an undefine an end that is on record. Where calls are not seen, no instance runs that no status had before.
 var PersistBeforeAct = Check{
 	Name: "PersistBeforeAct",
 	Says: "each command is explained by a durable write",
@@ -42,7 +42,7 @@ func explains(s *v1.VirtualMachineStatus, c Call, e Entry) bool {
 	case "shutdown":
 		return in.Stop != nil
 	case "destroy":
-		return givenUp || in.Stop != nil && (in.Stop.Force || !in.Stop.Deadline.After(e.At))
+		return givenUp || in.Stop != nil && (in.Stop.Force || in.RunningAt.IsZero() || !in.Stop.Deadline.After(e.At))
 	case "undefine":
 		return givenUp || in.Stop != nil && in.RunningAt.IsZero()
 	}
