@@ -249,8 +249,11 @@ type Instance struct {
 	VCPUs int `json:"vcpus"`
 	// Stop is set when somebody wants the instance to end; nil otherwise.
 	Stop *StopRequest `json:"stop,omitempty"`
-	// Abandon is why an instance that never ran is being removed from its host (start time-out, a refused launch): it has
-	// failed as soon as its absence is certain. Nil otherwise.
+	// Unclear: a launch of it was not answered, and may still be carried out late. Then the instance ends only when its
+	// definition is certainly gone from the host, so that nothing can start it any more.
+	Unclear bool `json:"unclear,omitempty"`
+	// Abandon is how the instance has ended (a refused launch, a start time-out, any end of an unclear one) while its
+	// definition is being removed: the end counts as soon as its absence is certain. Nil otherwise.
 	Abandon *End `json:"abandon,omitempty"`
 	// Paused is the hypervisor's reason why the guest's CPUs stand still; empty while they run.
 	Paused string `json:"paused,omitempty"`

@@ -230,6 +230,7 @@ func (c *Core) load(ev Loaded) {
 			in = st.Instance
 			if in.Phase != v1.PhaseRunning && in.Abandon == nil {
 				in.StartDeadline = c.now.Add(c.startTimeout(v))
+				in.Unclear = in.Unclear || in.Phase == v1.PhaseLaunching // the launch of a leader that is gone
 			}
 			if in.Stop != nil && !in.Stop.Force {
 				stop := *in.Stop

@@ -31,7 +31,9 @@ func (e deadline) stale() bool { return e.vm != nil && !e.vm.Deadline.Equal(e.at
 
 func (d *deadlines) next() (time.Time, bool) {
 	for len(d.entries) > 0 && d.entries[0].stale() {
-		heap.Pop(d)
+		if e := heap.Pop(d).(deadline); e.vm.Scheduled.Equal(e.at) {
+			e.vm.Scheduled = time.Time{} // should it become the deadline again, it must be entered again
+		}
 	}
 	if len(d.entries) == 0 {
 		return time.Time{}, false

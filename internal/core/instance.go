@@ -165,26 +165,36 @@ func (c *Core) startDeadline(v *fleet.VM) bool {
 		until(v, in.StartDeadline)
 		return false
 	}
-	c.abandon(v, lifecycle.EndStartTimeout, "libvirt did not report the guest as running within "+v1.Duration(c.startTimeout(v)).String())
+	c.abandon(v, v1.PhaseFailed, lifecycle.EndStartTimeout, "libvirt did not report the guest as running within "+v1.Duration(c.startTimeout(v)).String())
 	return true
 }
 
-// abandon marks an instance that never ran as failed; it ends when its absence is certain.
-func (c *Core) abandon(v *fleet.VM, reason, message string) {
+// abandon records how the instance ended; it counts when its absence is certain.
+func (c *Core) abandon(v *fleet.VM, phase v1.Phase, reason, message string) {
 	if v.Status.Instance.Abandon == nil {
-		v.Mutable().Instance.Abandon = &v1.End{Reason: reason, Message: message}
+		v.Mutable().Instance.Abandon = &v1.End{Phase: phase, Reason: reason, Message: message}
 		c.touch(v)
 	}
 }
 
-func (c *Core) decideInactive(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
-	in := v.Status.Instance
-	if in.Phase == v1.PhaseRunning || d.Launched || d.Current.Why != hypervisor.WhyUnknown && d.Current.Why != hypervisor.WhyFailed {
-		phase, reason, message := lifecycle.Judge(in, d.Current, d.Ended)
-		c.end(v, phase, reason, message, false)
+// judge closes an instance that has ended; an unclear one only after its definition is gone.
+func (c *Core) judge(v *fleet.VM, d *fleet.Domain) {
+	phase, reason, message := lifecycle.Judge(v.Status.Instance, d.Current, d.Ended)
+	if v.Status.Instance.Unclear {
+		c.abandon(v, phase, reason, message)
 		return
 	}
-	// It is defined and was never started, as far as this host knows.
+	c.end(v, phase, reason, message, d.Current == nil)
+}
+
+func (c *Core) decideInactive(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
+	in := v.Status.Instance
+	ran := in.Phase == v1.PhaseRunning || d.Launched || d.Current.Why != hypervisor.WhyUnknown && d.Current.Why != hypervisor.WhyFailed
+	if ran && in.Abandon == nil {
+		c.judge(v, d)
+		return
+	}
+	// It has ended, or is defined and was never started as far as this host knows.
 	if in.Stop != nil || in.Abandon != nil {
 		c.again(v, h, d, Command{Kind: CommandUndefine, State: v.Deleted})
 		return
@@ -196,9 +206,8 @@ func (c *Core) decideInactive(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
 
 func (c *Core) decideAbsent(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
 	in := v.Status.Instance
-	if in.Phase == v1.PhaseRunning || d.Launched {
-		phase, reason, message := lifecycle.Judge(in, nil, d.Ended)
-		c.end(v, phase, reason, message, true)
+	if (in.Phase == v1.PhaseRunning || d.Launched) && in.Abandon == nil {
+		c.judge(v, d)
 		return
 	}
 	if in.Stop != nil || in.Abandon != nil {
@@ -207,10 +216,10 @@ func (c *Core) decideAbsent(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
 			until(v, c.grace)
 		case in.Phase != v1.PhaseScheduled && d.Absences < absencesForCertain:
 			c.look(v, h, d)
-		case in.Stop != nil:
-			c.end(v, v1.PhaseSucceeded, lifecycle.EndNeverStarted, "it was stopped before it had started", true)
+		case in.Abandon != nil:
+			c.end(v, in.Abandon.Phase, in.Abandon.Reason, in.Abandon.Message, true)
 		default:
-			c.end(v, v1.PhaseFailed, in.Abandon.Reason, in.Abandon.Message, true)
+			c.end(v, v1.PhaseSucceeded, lifecycle.EndNeverStarted, "it was stopped before it had started", true)
 		}
 		return
 	}

@@ -280,8 +280,11 @@ func (s *scene) status(name string, st *v1.VirtualMachineStatus) string {
 		if in.Stop != nil {
 			out += fmt.Sprintf(", to end: %s by %s", in.Stop.Reason, in.Stop.Deadline.Format(time.TimeOnly))
 		}
+		if in.Unclear {
+			out += ", unclear"
+		}
 		if in.Abandon != nil {
-			out += ", given up: " + in.Abandon.Reason
+			out += ", ended: " + in.Abandon.Reason
 		}
 	}
 	if st.Hold != nil {

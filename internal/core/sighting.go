@@ -170,7 +170,9 @@ func (c *Core) commandDone(ev CommandDone) {
 		case ev.Outcome == Done:
 			d.Launched = true
 		case ev.Outcome == Refused && !(d.Seen && d.Active() && d.Current.InstanceID == instance):
-			c.abandon(v, lifecycle.EndStartFailed, ev.Message)
+			c.abandon(v, v1.PhaseFailed, lifecycle.EndStartFailed, ev.Message)
+		case ev.Outcome == Unclear && !in.Unclear:
+			v.Mutable().Instance.Unclear = true
 		}
 	}
 	c.touch(v)
