@@ -183,7 +183,7 @@ func (n *news) flush(now time.Time) []unit {
 			continue // dropped before it was ever written
 		}
 		it.stored = true
-		puts = append(puts, entry{it.key, it.event})
+		puts = append(puts, entry{it.key, layout.Encode(&it.event)})
 	}
 	for chunk := range slices.Chunk(puts, n.o.ObjectsPerTxn) {
 		units = append(units, unit{put: chunk})

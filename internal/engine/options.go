@@ -66,7 +66,7 @@ func (o Options) withDefaults() Options {
 	o.ReconnectMax = cmp.Or(o.ReconnectMax, 30*time.Second)
 	o.ResyncInterval = cmp.Or(o.ResyncInterval, time.Minute)
 	o.CommandsPerHost = cmp.Or(o.CommandsPerHost, 4)
-	o.ObjectsPerTxn = cmp.Or(o.ObjectsPerTxn, 64)
+	o.ObjectsPerTxn = cmp.Or(o.ObjectsPerTxn, 512)
 	o.EventInterval = cmp.Or(o.EventInterval, time.Second)
 	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
 	o.EventLimit = cmp.Or(o.EventLimit, 10000)

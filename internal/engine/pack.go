@@ -12,11 +12,16 @@ type batch struct {
 	// changes in the order of their first writing; at says where a key's is.
 	changes []change
 	at      map[string]int
-	ifs     []store.Cond
-	drops   []drop
+	// bytes of the values that were added.
+	bytes int
+	ifs   []store.Cond
+	drops []drop
 	// commands leave when the batch is durable.
 	commands []core.Command
 }
+
+// maxBatchBytes is when a batch is full, whatever the number of its keys: far below what a store takes (store.MaxTxnBytes).
+const maxBatchBytes = 1 << 20
 
 // change puts a value, or removes the key.
 type change struct {
@@ -44,11 +49,12 @@ func (t *term) pack() *batch {
 	return b
 }
 
-// add adds a part unless the batch, which has something already, would grow beyond limit keys. A later change of a key takes the
+// add adds a part unless the batch, which has something already, would grow beyond limit keys or maxBatchBytes. A later change of a key takes the
 // place of an earlier one: nobody sees what lies between.
 func (b *batch) add(p *part, limit int) bool {
-	grown := len(b.changes)
+	grown, bytes := len(b.changes), b.bytes
 	for _, e := range p.puts {
+		bytes += len(e.value)
 		if _, known := b.at[e.key]; !known {
 			grown++
 		}
@@ -58,9 +64,10 @@ func (b *batch) add(p *part, limit int) bool {
 			grown++
 		}
 	}
-	if grown > limit && len(b.changes) > 0 {
+	if (grown > limit || bytes > maxBatchBytes) && len(b.changes) > 0 {
 		return false
 	}
+	b.bytes = bytes
 	for _, e := range p.puts {
 		b.set(change{entry: e})
 	}

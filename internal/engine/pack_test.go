@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"testing"
@@ -105,20 +106,19 @@ func word(c change) string {
 	if c.remove {
 		return "gone"
 	}
-	switch v := c.value.(type) {
-	case layout.StatusOf[*v1.VirtualMachineStatus]:
-		return v.Status.PrintableStatus
-	case layout.StatusOf[v1.ActionStatus]:
-		return v.Status.Reason
+	var s layout.StatusOf[struct{ PrintableStatus, Reason string }]
+	if err := json.Unmarshal(c.value, &s); err != nil {
+		panic(err)
 	}
-	panic(fmt.Sprintf("%T", c.value))
+	return s.Status.PrintableStatus + s.Status.Reason
 }
 
 func TestPackFillsTransactions(t *testing.T) {
 	tm := packTerm(100, 64)
 	for n := range 100 {
 		for range 3 {
-			tm.queue = append(tm.queue, unit{Unit: core.Unit{Writes: []core.Write{core.WriteVM{Key: vmKey(n), UID: vmUID(n), Status: &v1.VirtualMachineStatus{}}}}})
+			u := core.Unit{Writes: []core.Write{core.WriteVM{Key: vmKey(n), UID: vmUID(n), Status: &v1.VirtualMachineStatus{}}}}
+			tm.queue = append(tm.queue, tm.prepare(u))
 		}
 	}
 	if b := tm.pack(); len(b.changes) != 64 {

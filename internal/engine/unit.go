@@ -16,14 +16,16 @@ type unit struct {
 	// put and remove are the engine's own changes: news and orphans.
 	put    []entry
 	remove []string
+	// values are the encoded statuses of Writes, in their order; nil for writes that remove.
+	values [][]byte
 	// parts of the unit that are still to be written; nil until it is first packed.
 	parts []*part
 }
 
-// entry is a key with the value it gets; the writer encodes it.
+// entry is a key with the value it gets.
 type entry struct {
 	key   string
-	value any
+	value []byte
 }
 
 // part is a set of changes that is written at once: a whole unit, or a piece of a removal too large for one transaction.
@@ -37,13 +39,20 @@ type part struct {
 	commands []core.Command
 }
 
-// prepare makes a unit of the core's. A VM that is removed takes its news along; that is settled now, because news that come with
-// the same decision are to stay.
+// prepare makes a unit of the core's: it encodes what is to be written, while the transaction before is still under way. A VM
+// that is removed takes its news along; that is settled now, because news that come with the same decision are to stay.
 func (t *term) prepare(u core.Unit) unit {
-	out := unit{Unit: u}
-	for _, w := range u.Writes {
-		if d, ok := w.(core.DeleteVM); ok {
-			vm := v1.ObjectRef{Kind: v1.KindVirtualMachine, Namespace: d.Key.Namespace, Name: d.Key.Name}
+	out := unit{Unit: u, values: make([][]byte, len(u.Writes))}
+	for i, w := range u.Writes {
+		switch w := w.(type) {
+		case core.WriteVM:
+			out.values[i] = layout.Encode(layout.StatusOf[*v1.VirtualMachineStatus]{UID: w.UID, Status: w.Status})
+		case core.WriteHost:
+			out.values[i] = layout.Encode(layout.StatusOf[*v1.HostStatus]{UID: w.UID, Status: w.Status})
+		case core.WriteAction:
+			out.values[i] = layout.Encode(layout.StatusOf[v1.ActionStatus]{UID: w.UID, Status: w.Status})
+		case core.DeleteVM:
+			vm := v1.ObjectRef{Kind: v1.KindVirtualMachine, Namespace: w.Key.Namespace, Name: w.Key.Name}
 			out.remove = append(out.remove, t.news.forget(vm)...)
 		}
 	}
@@ -55,23 +64,23 @@ func (t *term) prepare(u core.Unit) unit {
 func (t *term) split(u unit) []*part {
 	main := &part{puts: u.put, deletes: u.remove}
 	var before, after []*part
-	for _, w := range u.Writes {
+	for i, w := range u.Writes {
 		switch w := w.(type) {
 		case core.WriteVM:
 			if e := t.book.vms[w.Key]; e == nil || e.uid != w.UID {
 				t.o.Log.Error("status of an unknown VM is not written", "vm", w.Key.String(), "uid", w.UID)
 				continue
 			}
-			main.put(layout.VMStatusKey(w.Key.Namespace, w.Key.Name), layout.StatusOf[*v1.VirtualMachineStatus]{UID: w.UID, Status: w.Status})
+			main.put(layout.VMStatusKey(w.Key.Namespace, w.Key.Name), u.values[i])
 		case core.WriteHost:
 			// The host may have been removed since the core decided this.
 			if e, known := t.book.hosts[w.Name]; known && e.uid == w.UID {
-				main.put(layout.HostStatusKey(w.Name), layout.StatusOf[*v1.HostStatus]{UID: e.uid, Status: w.Status})
+				main.put(layout.HostStatusKey(w.Name), u.values[i])
 			}
 		case core.WriteAction:
 			id := core.VMKey{Namespace: w.Namespace, Name: w.Name}
 			if uid, known := t.book.actions[id]; known && uid == w.UID {
-				main.put(layout.ActionStatusKey(w.Namespace, w.Name), layout.StatusOf[v1.ActionStatus]{UID: uid, Status: w.Status})
+				main.put(layout.ActionStatusKey(w.Namespace, w.Name), u.values[i])
 			}
 		case core.DeleteAction:
 			delete(t.book.actions, core.VMKey{Namespace: w.Namespace, Name: w.Name})
@@ -99,7 +108,7 @@ func (t *term) split(u unit) []*part {
 	return assemble(before, main, after, u.Commands)
 }
 
-func (p *part) put(key string, value any) { p.puts = append(p.puts, entry{key, value}) }
+func (p *part) put(key string, value []byte) { p.puts = append(p.puts, entry{key, value}) }
 
 // unchanged is the condition that a VM's spec is still the one in the book: what the VM claims follows from it.
 func unchanged(key core.VMKey, e *vmEntry) store.Cond {

@@ -38,7 +38,7 @@ func (t *term) commit(ctx context.Context, b *batch) error {
 		if c.remove {
 			txn.Delete = append(txn.Delete, c.key)
 		} else {
-			txn.Put = append(txn.Put, store.KV{Key: c.key, Value: layout.Encode(c.value)})
+			txn.Put = append(txn.Put, store.KV{Key: c.key, Value: c.value})
 		}
 	}
 	if err := t.giveUpClaims(ctx, b.drops, &txn); err != nil {
