@@ -132,7 +132,6 @@ func (a *app) awaitGone(ctx context.Context, c *client.Client, o *deleteOptions,
 	name := "vm/" + vm.Metadata.Name
 	last, err := c.WaitVM(ctx, vm.Metadata.Namespace, vm.Metadata.Name, func(now *v1.VirtualMachine) (bool, error) {
 		if now == nil || now.Metadata.UID != vm.Metadata.UID {
-			p.Say(name, "deleted")
 			return true, nil
 		}
 		p.Say(name, a.briefly(now))

@@ -104,7 +104,7 @@ func (a *app) power(ctx context.Context, o *powerOptions, names []string) error 
 	waits.Wait()
 	for _, r := range asked {
 		if *r.err == nil {
-			fmt.Fprintf(a.Out, "vm/%s %s\n", r.name, r.result)
+			fmt.Fprintf(a.Out, "vm/%s%s\n", r.name, r.result)
 		}
 	}
 	return errors.Join(errs...)
@@ -116,7 +116,7 @@ type request struct {
 	action *v1.Action
 	// before is the instance there was when it was asked for; empty when there was none.
 	before string
-	// result is what to say when all went well.
+	// result is what to say behind the name when all went well.
 	result string
 	err    *error
 }
@@ -144,7 +144,7 @@ func (a *app) seeThrough(ctx context.Context, c *client.Client, o *powerOptions,
 	action, err := c.WaitAction(answerCtx, a.namespaceFor(), r.action.Metadata.Name)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && !o.wait.on:
-		r.result = fmt.Sprintf("%s accepted; the control plane has not carried it out yet (request %s)", o.action, r.action.Metadata.Name)
+		r.result = fmt.Sprintf(": %s accepted; the control plane has not carried it out yet (request %s)", o.action, r.action.Metadata.Name)
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
 		return timedOut("vm/%s: the %s is accepted (request %s), but the control plane has not carried it out within %s. "+
@@ -164,7 +164,7 @@ func (a *app) seeThrough(ctx context.Context, c *client.Client, o *powerOptions,
 // accepted says what an action that has taken effect set going.
 func accepted(o *powerOptions, action *v1.Action) string {
 	if action.Status.Message != "" {
-		return "- " + action.Status.Message
+		return ": " + action.Status.Message
 	}
-	return map[v1.ActionType]string{v1.ActionStart: "starting", v1.ActionStop: "stopping", v1.ActionRestart: "restarting"}[o.action]
+	return map[v1.ActionType]string{v1.ActionStart: " starting", v1.ActionStop: " stopping", v1.ActionRestart: " restarting"}[o.action]
 }

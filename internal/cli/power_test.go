@@ -38,7 +38,7 @@ func TestStartSaysWhatItDid(t *testing.T) {
 	if a.Spec.Type != v1.ActionStart || a.Spec.VM != "web" || a.Spec.Force {
 		t.Errorf("posted %+v", a.Spec)
 	}
-	s.expect(t, ExitOK, "vm/web - the hold is lifted; it starts\n", "")
+	s.expect(t, ExitOK, "vm/web: the hold is lifted; it starts\n", "")
 }
 
 func TestStopByForceUnderAName(t *testing.T) {
@@ -48,7 +48,7 @@ func TestStopByForceUnderAName(t *testing.T) {
 	if a := w.answer(applied); a.Spec.Type != v1.ActionStop || !a.Spec.Force || a.Metadata.Name != "job-17" {
 		t.Errorf("posted %+v", a)
 	}
-	s.expect(t, ExitOK, "vm/web - the hold is lifted; it starts\n", "")
+	s.expect(t, ExitOK, "vm/web: the hold is lifted; it starts\n", "")
 	if n := len(w.actions()); n != 1 {
 		t.Errorf("%d actions", n)
 	}
@@ -81,7 +81,7 @@ func TestStartWithoutAnswer(t *testing.T) {
 	w.vm("web", v1.RunAlways)
 	w.patience = time.Nanosecond
 	r := w.run("start", "web", "--request-id", "r1")
-	if want := "vm/web start accepted; the control plane has not carried it out yet (request r1)\n"; r.code != ExitOK || r.out != want {
+	if want := "vm/web: start accepted; the control plane has not carried it out yet (request r1)\n"; r.code != ExitOK || r.out != want {
 		t.Errorf("got %+v, want %q", r, want)
 	}
 }
@@ -187,7 +187,7 @@ func TestGivingUpSaysWhy(t *testing.T) {
 	want := `vm/web: gave up waiting after 2m0s; what was asked for goes on.
   State: Unschedulable since 1m ago (11:59:00): no host can take it.
   Why:   There are no hosts.
-  Next:  It starts as soon as there is a host that can take it. Add one: "holdfast host add NAME URI".`
+  Next:  It starts as soon as there is one that can take it.`
 	if exitCode(err) != ExitTimeout || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -213,7 +213,7 @@ func TestDeleteAndWait(t *testing.T) {
 		t.Errorf("got %+v, %v", vm, err)
 	}
 	w.remove("web")
-	s.expect(t, ExitOK, "vm/web deleted\n", "vm/web: Waiting\nvm/web: deleted\n")
+	s.expect(t, ExitOK, "vm/web deleted\n", "vm/web: Waiting\n")
 }
 
 func TestHostAddAndWait(t *testing.T) {

@@ -69,7 +69,7 @@ func (a *app) awaitVM(ctx context.Context, c *client.Client, o *powerOptions, r 
 	case err != nil:
 		return err
 	}
-	r.result = map[v1.ActionType]string{v1.ActionStart: "running", v1.ActionStop: "stopped", v1.ActionRestart: "running again"}[o.action]
+	r.result = map[v1.ActionType]string{v1.ActionStart: " running", v1.ActionStop: " stopped", v1.ActionRestart: " running again"}[o.action]
 	if host := hostOf(vm); host != "" {
 		r.result += " on " + host
 	}

@@ -128,11 +128,11 @@ func TestVM(t *testing.T) {
 			"0 of 5 hosts can take it: 3 have too little memory, 2 are cordoned.",
 			`It is tried again the moment a host is added, uncordoned, answers again or has room. "holdfast get hosts" shows which are there.`}},
 		{"no hosts", web(func(vm *v1.VirtualMachine) {
-			vm.Status.Waiting = &v1.Waiting{Reason: "Unschedulable", Message: "there are no hosts", Since: ago(11 * time.Minute)}
+			vm.Status.Waiting = &v1.Waiting{Reason: "Unschedulable", Message: "there are no hosts; add one with: holdfast host add NAME URI", Since: ago(11 * time.Minute)}
 		}), Hosts{}, Answer{
 			"Unschedulable since 11m ago (19:49:00): no host can take it.",
-			"There are no hosts.",
-			`It starts as soon as there is a host that can take it. Add one: "holdfast host add NAME URI".`}},
+			"There are no hosts; add one with: holdfast host add NAME URI.",
+			"It starts as soon as there is one that can take it."}},
 		{"crash-loop back-off", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Waiting = &v1.Waiting{Reason: "CrashLoopBackOff", Message: "waits", Since: ago(30 * time.Second)}
 			vm.Status.CrashLoop = &v1.CrashLoop{ConsecutiveFailures: 5, LastFailure: crashed, RetryAt: now.Add(2*time.Minute + 10*time.Second)}
@@ -245,7 +245,7 @@ func TestVM(t *testing.T) {
 			"It is stopped and removed as soon as that host answers. Its disks are not touched."}},
 		{"terminating, leftovers out of reach", deleted(func(vm *v1.VirtualMachine) { vm.Status.Leftovers = []string{"lab-1", "lab-2"} }), dark, Answer{
 			"Terminating.",
-			"Its deletion was asked for 10s ago (19:59:50). A definition of it may remain on lab-1 (out of reach) and host lab-2.",
+			"Its deletion was asked for 10s ago (19:59:50). A definition of it may remain on lab-1 (out of reach) and lab-2.",
 			"It is removed as soon as every one of them has been looked at and cleaned. Its disks are not touched."}},
 		{"terminating, quarantined", deleted(func(vm *v1.VirtualMachine) {
 			vm.Status.Waiting = &v1.Waiting{Reason: "Quarantined", Message: "an instance that Holdfast does not know runs on lab-2; end it there (virsh destroy), and the VM is removed"}

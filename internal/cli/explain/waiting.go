@@ -29,7 +29,7 @@ func (s situation) waiting(w *v1.Waiting) Answer {
 func (s situation) unschedulable(why, since string) Answer {
 	a := Answer{State: fmt.Sprintf("Unschedulable since %s: no host can take it.", since), Why: why}
 	if s.hosts != nil && len(s.hosts) == 0 {
-		a.Next = `It starts as soon as there is a host that can take it. Add one: "holdfast host add NAME URI".`
+		a.Next = "It starts as soon as there is one that can take it."
 		return a
 	}
 	a.Next = "It is tried again the moment a host is added, uncordoned, answers again or has room. " +
