@@ -46,10 +46,26 @@ func (l *Lab) PowerOn(ctx context.Context, host string) error {
 
 // Freeze stops the host's libvirtd as a hang does: its connections stay, calls are taken in by the kernel and not answered.
 // Guests run on.
-func (l *Lab) Freeze(host string) error { return l.signalLibvirtd(host, syscall.SIGSTOP) }
+func (l *Lab) Freeze(host string) error {
+	pid, err := l.signalLibvirtd(host, syscall.SIGSTOP)
+	if err != nil {
+		return err
+	}
+	// A thread stops when it next leaves the kernel.
+	for range 10_000 {
+		if stopped(pid) {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return fmt.Errorf("libvirtd of host %s does not stop, it hangs in the kernel", host)
+}
 
 // Thaw lets a frozen libvirtd go on. It then carries out what it was asked meanwhile.
-func (l *Lab) Thaw(host string) error { return l.signalLibvirtd(host, syscall.SIGCONT) }
+func (l *Lab) Thaw(host string) error {
+	_, err := l.signalLibvirtd(host, syscall.SIGCONT)
+	return err
+}
 
 // Unplug pulls the host's network cable. Guests run on, cut off too.
 func (l *Lab) Unplug(ctx context.Context, host string) error { return l.setPort(ctx, host, "down") }
@@ -134,15 +150,15 @@ func (l *Lab) libvirtd(host string) (*process, error) {
 	return in.libvirtd, nil
 }
 
-func (l *Lab) signalLibvirtd(host string, sig syscall.Signal) error {
+func (l *Lab) signalLibvirtd(host string, sig syscall.Signal) (pid int, err error) {
 	p, err := l.libvirtd(host)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := syscall.Kill(p.pid, sig); err != nil {
-		return fmt.Errorf("send %s to libvirtd of host %s: %w", sig, host, err)
+		return 0, fmt.Errorf("send %s to libvirtd of host %s: %w", sig, host, err)
 	}
-	return nil
+	return p.pid, nil
 }
 
 func (l *Lab) setPort(ctx context.Context, host, state string) error {

@@ -106,6 +106,20 @@ func look(dir, host string) (insides, bool, error) {
 	return in, true, nil
 }
 
+// stopped reports whether all threads of a process are stopped, or gone.
+func stopped(pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
+	if err != nil {
+		return false
+	}
+	for _, dir := range threads {
+		if p, ok := readProcess(dir); ok && p.state != 'T' {
+			return false
+		}
+	}
+	return true
+}
+
 // killHosts cuts the power of the named host of the lab in dir, or of all when the name is empty, and waits until nothing of
 // them runs. The kernel lets a PID 1 go only after everything in its namespace.
 func killHosts(ctx context.Context, dir, host string) error {
