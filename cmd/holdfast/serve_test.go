@@ -17,7 +17,9 @@ import (
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
 	o := cli.ServerOptions{DataDir: filepath.Join(dir, "data"), Socket: filepath.Join(dir, "api.sock"), Version: "v1.2.3"}
-	decided := func(vm *v1.VirtualMachine) (bool, error) { return vm.Status.PrintableStatus == v1.PrintableUnschedulable, nil }
+	decided := func(vm *v1.VirtualMachine) (bool, error) {
+		return vm.Status.PrintableStatus == v1.PrintableUnschedulable, nil
+	}
 
 	c, stop := start(t, o)
 	vm := &v1.VirtualMachine{Metadata: v1.ObjectMeta{Name: "web"}, Spec: v1.VirtualMachineSpec{Template: v1.Template{Memory: 64 << 20}}}

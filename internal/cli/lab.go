@@ -33,8 +33,7 @@ lose its power or its network, or hang, without anything getting hurt. It needs 
 	}{
 		{"power-off", "Cut a host's power: all that runs there is gone at once", "is off", (*lab.Lab).PowerOff},
 		{"power-on", "Switch a host on again", "is on", (*lab.Lab).PowerOn},
-		{"freeze", "Stop a host's libvirtd, which then answers nothing; guests run on", "is frozen",
-			func(l *lab.Lab, _ context.Context, host string) error { return l.Freeze(host) }},
+		{"freeze", "Stop a host's libvirtd, which then answers nothing; guests run on", "is frozen", (*lab.Lab).Freeze},
 		{"thaw", "Let a host's frozen libvirtd go on", "goes on",
 			func(l *lab.Lab, _ context.Context, host string) error { return l.Thaw(host) }},
 		{"unplug", "Pull a host's network cable; guests run on", "is unplugged", (*lab.Lab).Unplug},
