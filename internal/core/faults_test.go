@@ -516,8 +516,7 @@ func (w *world) settled() {
 			}
 		}
 		want := 0
-		// Changing the strategy to Manual touches no running instance.
-		manual := vm.Spec.RunStrategy == v1.RunManual && (st.Run != nil || st.Instance != nil && st.Instance.Stop == nil)
+		manual := vm.Spec.RunStrategy == v1.RunManual && st.Run != nil
 		if st.Hold == nil && (vm.Spec.RunStrategy == v1.RunAlways || manual) {
 			want = 1
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 )
 
-// TestScenarios plays the stories in testdata: each command is one event, and all that the core wants done comes out below it. After a
+// TestScenarios plays the stories in testdata/scenarios: each command is one event, and all that the core wants done comes out below it. After a
 // change of behaviour run with -rewrite and review the difference.
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
 		s := newScene()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if err := s.play(d); err != nil {

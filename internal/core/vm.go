@@ -78,8 +78,18 @@ func (c *Core) observeGeneration(v *fleet.VM) {
 	}
 	if v.Strategy != v1.RunManual {
 		st.Run = nil
+	} else if st.Run == nil && underWay(st) {
+		st.Run = &v1.Run{At: c.now} // a change to Manual touches nothing: what was under way becomes a run
 	}
 	st.ObservedGeneration = v.Generation
+}
+
+// underWay: the VM has an instance that nobody stops for good, or waits for one.
+func underWay(st *v1.VirtualMachineStatus) bool {
+	if in := st.Instance; in != nil {
+		return in.Stop == nil || in.Stop.Reason == v1.StopReasonRestart
+	}
+	return st.Waiting != nil
 }
 
 // wishStop records on the instance that it should end: by deletion, hold or run strategy.

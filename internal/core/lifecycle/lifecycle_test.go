@@ -1,0 +1,107 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/internal/hypervisor"
+)
+
+func TestWantsOn(t *testing.T) {
+	hold, run := &v1.Hold{}, &v1.Run{}
+	for _, c := range []struct {
+		strategy v1.RunStrategy
+		hold     *v1.Hold
+		run      *v1.Run
+		want     bool
+	}{
+		{v1.RunAlways, nil, nil, true},
+		{v1.RunAlways, hold, nil, false},
+		{v1.RunManual, nil, nil, false},
+		{v1.RunManual, nil, run, true},
+		{v1.RunManual, hold, run, false},
+		{v1.RunHalted, nil, nil, false},
+		{v1.RunHalted, nil, run, false},
+	} {
+		if got := WantsOn(c.strategy, &v1.VirtualMachineStatus{Hold: c.hold, Run: c.run}); got != c.want {
+			t.Errorf("%s, hold %v, run %v: %v", c.strategy, c.hold != nil, c.run != nil, got)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	inactive := func(why string) *hypervisor.Domain {
+		return &hypervisor.Domain{State: hypervisor.DomainInactive, Why: why}
+	}
+	stop := &v1.StopRequest{Reason: v1.StopReasonStop}
+	for _, c := range []struct {
+		name   string
+		stop   *v1.StopRequest
+		domain *hypervisor.Domain
+		ended  string
+		phase  v1.Phase
+		reason string
+	}{
+		{"what was asked for comes first", stop, inactive("crashed"), "", v1.PhaseSucceeded, EndAsRequested},
+		{"guest's own shutdown", nil, inactive("shutdown"), "shutdown-guest", v1.PhaseSucceeded, EndGuestShutdown},
+		{"shutdown while nobody listened", nil, inactive("shutdown"), "", v1.PhaseSucceeded, EndGuestShutdown},
+		{"SIGTERM to QEMU", nil, inactive("shutdown"), "shutdown-host", v1.PhaseFailed, EndHostShutdown},
+		{"crash", nil, inactive("crashed"), "", v1.PhaseFailed, EndCrashed},
+		{"failed start", nil, inactive("failed"), "", v1.PhaseFailed, EndStartFailed},
+		{"virsh destroy", nil, inactive("destroyed"), "", v1.PhaseSucceeded, EndedByOutsider},
+		{"virsh save", nil, inactive("saved"), "", v1.PhaseSucceeded, EndedByOutsider},
+		{"host has forgotten", nil, inactive("unknown"), "", v1.PhaseFailed, EndUnknown},
+		{"gone", nil, nil, "", v1.PhaseFailed, EndUnknown},
+	} {
+		phase, reason, message := Judge(&v1.Instance{Stop: c.stop}, c.domain, c.ended)
+		if phase != c.phase || reason != c.reason || message == "" {
+			t.Errorf("%s: %s %s %q, want %s %s and a sentence", c.name, phase, reason, message, c.phase, c.reason)
+		}
+	}
+}
+
+func TestDelayGrowsToItsCap(t *testing.T) {
+	p := PolicyOf(v1.CrashLoopPolicy{})
+	for n, want := range map[int]time.Duration{1: 10 * time.Second, 2: 20 * time.Second, 5: 160 * time.Second, 6: 5 * time.Minute, 1000: 5 * time.Minute} {
+		got := p.Delay("uid", n)
+		if got < want*8/10 || got > want*12/10 {
+			t.Errorf("failure %d: %s, want %s ± 20 %%", n, got, want)
+		}
+	}
+}
+
+func TestDelayIsTheSameEachTimeAndSpreads(t *testing.T) {
+	p := PolicyOf(v1.CrashLoopPolicy{})
+	if p.Delay("a", 3) != p.Delay("a", 3) {
+		t.Error("the same failure of the same VM waits differently")
+	}
+	if p.Delay("a", 3) == p.Delay("b", 3) {
+		t.Error("two VMs that failed together come back together")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		d := p.Delay(rapid.String().Draw(t, "uid"), rapid.IntRange(1, 100).Draw(t, "n"))
+		if d < 8*time.Second || d > 6*time.Minute {
+			t.Fatalf("%s is out of bounds", d)
+		}
+	})
+}
+
+func TestCounts(t *testing.T) {
+	p := PolicyOf(v1.CrashLoopPolicy{})
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		ran  time.Duration // before the end; zero: never
+		want bool
+	}{{0, true}, {time.Second, true}, {59 * time.Second, true}, {time.Minute, false}, {time.Hour, false}} {
+		in := &v1.Instance{}
+		if c.ran > 0 {
+			in.RunningAt = at.Add(-c.ran)
+		}
+		if got := p.Counts(in, at); got != c.want {
+			t.Errorf("ran for %s: %v", c.ran, got)
+		}
+	}
+}
