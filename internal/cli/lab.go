@@ -33,9 +33,8 @@ lose its power or its network, or hang, without anything getting hurt. It needs 
 	}{
 		{"power-off", "Cut a host's power: all that runs there is gone at once", "is off", (*lab.Lab).PowerOff},
 		{"power-on", "Switch a host on again", "is on", (*lab.Lab).PowerOn},
-		{"freeze", "Stop a host's libvirtd, which then answers nothing; guests run on", "is frozen", (*lab.Lab).Freeze},
-		{"thaw", "Let a host's frozen libvirtd go on", "goes on",
-			func(l *lab.Lab, _ context.Context, host string) error { return l.Thaw(host) }},
+		{"freeze", "Stop a host's libvirtd, which then answers nothing; guests run on", "is frozen", atOnce((*lab.Lab).Freeze)},
+		{"thaw", "Let a host's frozen libvirtd go on", "goes on", atOnce((*lab.Lab).Thaw)},
 		{"unplug", "Pull a host's network cable; guests run on", "is unplugged", (*lab.Lab).Unplug},
 		{"plug", "Plug a host's network cable in again", "is plugged in", (*lab.Lab).Plug},
 	} {
@@ -63,6 +62,11 @@ lose its power or its network, or hang, without anything getting hurt. It needs 
 		})
 	}
 	return cmd
+}
+
+// atOnce is for what takes no time, and so no context.
+func atOnce(do func(*lab.Lab, string) error) func(*lab.Lab, context.Context, string) error {
+	return func(l *lab.Lab, _ context.Context, host string) error { return do(l, host) }
 }
 
 func newLabUp(a *app, dir *string) *cobra.Command {
