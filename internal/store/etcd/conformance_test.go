@@ -25,4 +25,7 @@ func start(t *testing.T, o etcd.Options) *etcd.Store {
 	return st
 }
 
+// long is a lease that would outlive the test's time limit, for tests that must not wait for it.
+const long = time.Hour
+
 func TestConformance(t *testing.T) { conformance.Run(t, open) }

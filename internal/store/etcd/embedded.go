@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
@@ -77,36 +76,45 @@ func StartEmbedded(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := startServer(ctx, o)
+	etcd, err := startServer(ctx, o)
 	if err != nil {
 		unlock()
 		return nil, fmt.Errorf("start etcd in %s: %w", o.Dir, err)
 	}
-	s := newStore(v3client.New(server.Server), o.TTL, o.Logger, func() {
-		server.Close()
-		unlock()
-	})
-	if err := s.prepare(ctx, o.Quota); err != nil {
+	s := newStore(v3client.New(etcd.Server), o.TTL, o.Logger, &server{Etcd: etcd, quota: o.Quota, unlock: unlock})
+	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start etcd in %s: %w", o.Dir, err), s.Close())
 	}
 	return s, nil
 }
 
+// server is an etcd in this process.
+type server struct {
+	*embed.Etcd
+	quota  int64
+	unlock func()
+}
+
+func (s *server) stop() {
+	s.Close()
+	s.unlock()
+}
+
 func startServer(ctx context.Context, o Options) (*embed.Etcd, error) {
-	server, err := embed.StartEtcd(config(o))
+	etcd, err := embed.StartEtcd(config(o))
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case <-server.Server.ReadyNotify():
-		return server, nil
-	case err = <-server.Err():
-	case <-server.Server.StopNotify():
+	case <-etcd.Server.ReadyNotify():
+		return etcd, nil
+	case err = <-etcd.Err():
+	case <-etcd.Server.StopNotify():
 		err = errors.New("it stopped before it was ready")
 	case <-ctx.Done():
 		err = fmt.Errorf("wait until it is ready: %w", ctx.Err())
 	}
-	server.Close()
+	etcd.Close()
 	return nil, err
 }
 
@@ -118,11 +126,16 @@ func config(o Options) *embed.Config {
 	// A member must have an address, even where nobody listens.
 	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:0"}}
 	c.InitialCluster = c.InitialClusterFromName(memberName)
+	// A restart waits up to this long before the only member elects itself; with nobody to hear from, a second is no use.
+	c.TickMs, c.ElectionMs = 50, 250
 	c.QuotaBackendBytes = o.Quota
 	c.MaxTxnOps = maxTxnOps
 	c.MaxRequestBytes = maxRequestBytes
 	c.AutoCompactionMode = embed.CompactorModePeriodic
 	c.AutoCompactionRetention = historyKept.String()
+	// What raft has applied since its last snapshot stays in memory: with etcd's 10,000 entries, gigabytes of large
+	// transactions. There is no other member that might want to catch up.
+	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
 	// Large transactions on a slow disk take long, and there is nothing to be done about each.
 	c.WarningApplyDuration, c.WarningUnaryRequestDuration = time.Second, time.Second
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapTo(o.Logger))
@@ -130,28 +143,22 @@ func config(o Options) *embed.Config {
 }
 
 // prepare makes a server that has just started fit for use.
-func (s *Store) prepare(ctx context.Context, quota int64) error {
-	if err := s.maintain(ctx, quota); err != nil {
+func (s *Store) prepare(ctx context.Context) error {
+	if err := s.maintain(ctx); err != nil {
 		return err
 	}
 	if err := s.evictDeadLeaders(ctx); err != nil {
 		return err
 	}
-	go s.maintainForever(quota)
+	go s.maintainForever()
 	return nil
 }
 
-// evictDeadLeaders ends leases that processes before this one left behind, so that a restart need not wait for them. All of
-// them are dead: only the process that holds the directory's lock can be a candidate.
+// evictDeadLeaders deletes the keys of candidates that processes before this one left behind, so that a restart need not wait
+// for their leases. All of them are dead: only a process that holds the directory's lock can be a candidate.
 func (s *Store) evictDeadLeaders(ctx context.Context) error {
-	left, err := s.client.Get(ctx, layout.Leader, clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		return fmt.Errorf("look for the leader before: %w", err)
-	}
-	for _, kv := range left.Kvs {
-		if _, err := s.client.Revoke(ctx, clientv3.LeaseID(kv.Lease)); err != nil && !is(err, rpctypes.ErrLeaseNotFound) {
-			return fmt.Errorf("end the lease of the leader before: %w", err)
-		}
+	if _, err := s.client.Delete(ctx, layout.Leader, clientv3.WithPrefix()); err != nil {
+		return fmt.Errorf("end the term of the leader before: %w", err)
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ type Store struct {
 	client *clientv3.Client
 	ttl    time.Duration
 	log    *slog.Logger
-	// stop ends what runs under the client; nil for an external cluster.
-	stop func()
+	// embedded is the server in this process; nil for an external cluster.
+	embedded *server
 
 	// ctx ends with the store; calls counts those under way, for nothing may touch an embedded server that has stopped.
 	ctx    context.Context
@@ -34,8 +34,8 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-func newStore(client *clientv3.Client, ttl time.Duration, log *slog.Logger, stop func()) *Store {
-	s := &Store{client: client, ttl: ttl, log: log, stop: stop}
+func newStore(client *clientv3.Client, ttl time.Duration, log *slog.Logger, embedded *server) *Store {
+	s := &Store{client: client, ttl: ttl, log: log, embedded: embedded}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -74,8 +74,8 @@ func (s *Store) Close() error {
 	if errors.Is(err, context.Canceled) { // how a client in process says that it closed
 		err = nil
 	}
-	if s.stop != nil {
-		s.stop()
+	if s.embedded != nil {
+		s.embedded.stop()
 	}
 	return err
 }

@@ -18,7 +18,7 @@ const (
 )
 
 // maintainForever looks after an embedded etcd until the store is closed. etcd compacts on its own.
-func (s *Store) maintainForever(quota int64) {
+func (s *Store) maintainForever() {
 	tick := time.NewTicker(maintainEvery)
 	defer tick.Stop()
 	for {
@@ -26,7 +26,7 @@ func (s *Store) maintainForever(quota int64) {
 		case <-s.ctx.Done():
 			return
 		case <-tick.C:
-			if err := s.maintain(s.ctx, quota); err != nil && s.ctx.Err() == nil {
+			if err := s.maintain(s.ctx); err != nil && s.ctx.Err() == nil {
 				s.log.Warn("maintenance of the store failed; it is tried again", "error", err, "in", maintainEvery)
 			}
 		}
@@ -34,7 +34,7 @@ func (s *Store) maintainForever(quota int64) {
 }
 
 // maintain gives back the space that is not in use, and ends etcd's refusal to write once there is room again.
-func (s *Store) maintain(ctx context.Context, quota int64) error {
+func (s *Store) maintain(ctx context.Context) error {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -58,7 +58,8 @@ func (s *Store) maintain(ctx context.Context, quota int64) error {
 	if full == nil && !wasteful {
 		return nil
 	}
-	if _, err := s.client.Defragment(ctx, ""); err != nil {
+	// Not through the client: in process it lacks what it wants for that.
+	if err := s.embedded.Server.Backend().Defrag(); err != nil {
 		return fmt.Errorf("defragment the database: %w", err)
 	}
 	if full == nil {
@@ -67,9 +68,9 @@ func (s *Store) maintain(ctx context.Context, quota int64) error {
 	if status, err = s.client.Status(ctx, ""); err != nil {
 		return fmt.Errorf("look at the size of the database: %w", err)
 	}
-	if status.DbSize > quota/10*9 {
+	if status.DbSize > s.embedded.quota/10*9 {
 		s.log.Warn("the store is out of space: delete objects that nobody needs, or raise its quota",
-			"bytes", status.DbSize, "quota", quota)
+			"bytes", status.DbSize, "quota", s.embedded.quota)
 		return nil
 	}
 	if _, err := s.client.AlarmDisarm(ctx, full); err != nil {
