@@ -86,10 +86,7 @@ func BenchmarkStarts(b *testing.B) {
 			}
 		}
 	})
-	writes := await(b, ctx, st, layout.Status+layout.VM+"/", now+1, b.N, func(v []byte) bool {
-		var s layout.StatusOf[v1.VirtualMachineStatus]
-		return json.Unmarshal(v, &s) == nil && s.Status.PrintableStatus == v1.PrintableRunning
-	})
+	writes := await(b, ctx, st, layout.Status+layout.VM+"/", now+1, b.N, isRunning)
 	rate := float64(b.N) / time.Since(begin).Seconds()
 	b.StopTimer()
 	b.ReportMetric(rate, "starts/s")
@@ -98,6 +95,11 @@ func BenchmarkStarts(b *testing.B) {
 	b.ReportMetric(float64((cpu()-beginCPU).Microseconds())/float64(b.N), "cpu-µs/start")
 	b.ReportMetric(rawCPU/1e3, "cpu-µs/raw-put")
 	b.ReportMetric(float64(writes)/float64(b.N), "writes/start")
+}
+
+func isRunning(v []byte) bool {
+	var s layout.StatusOf[v1.VirtualMachineStatus]
+	return json.Unmarshal(v, &s) == nil && s.Status.PrintableStatus == v1.PrintableRunning
 }
 
 // cpu is the processor time that this process has taken: steadier than the clock on a machine that does other things too.
@@ -109,7 +111,7 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func put(b *testing.B, st store.Store, key string, value []byte) {
+func put(b testing.TB, st store.Store, key string, value []byte) {
 	b.Helper()
 	if _, err := st.Txn(b.Context(), store.Txn{Put: []store.KV{{Key: key, Value: value}}}); err != nil {
 		b.Fatal(err)
