@@ -69,6 +69,9 @@ func (l *link) carryOut(o order) core.CommandDone {
 		if !l.h.hs.t.lease.Valid() {
 			return errShort
 		}
+		if l.h.ctx.Err() != nil {
+			return context.Cause(l.h.ctx)
+		}
 		sent = true
 		ctx, cancel := context.WithTimeout(l.h.ctx, l.h.o.CallDeadline)
 		defer cancel()
@@ -174,6 +177,7 @@ func (h *host) machine(o order) (hypervisor.Machine, error) {
 	if err := json.Unmarshal(spec, vm); err != nil {
 		return hypervisor.Machine{}, fmt.Errorf("%w: generation %d of VM %s: %w", errSpec, o.Generation, o.VM, err)
 	}
+	v1.SetDefaults(vm)
 	return hypervisor.Machine{
 		ClusterUID: o.clusterUID, VMUID: o.UUID, Namespace: o.VM.Namespace, Name: o.VM.Name, InstanceID: o.Instance,
 		MachineType: o.MachineType, CPUModel: o.CPUModel, Template: vm.Spec.Template,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/holdfast-vm/holdfast/internal/store"
@@ -31,9 +30,12 @@ func (e *Engine) Run(ctx context.Context) error {
 	pause := e.o.TermPauseMin
 	for ctx.Err() == nil {
 		began := time.Now()
-		if err := e.lead(ctx); err != nil && ctx.Err() == nil {
-			e.o.Log.Error("term ended", "err", err, "lasted", time.Since(began), "pause", pause)
+		err := e.lead(ctx)
+		if ctx.Err() != nil {
+			e.o.Log.Info("term ended", "lasted", time.Since(began))
+			break
 		}
+		e.o.Log.Error("term ended", "err", err, "lasted", time.Since(began), "pause", pause)
 		if time.Since(began) >= longTerm {
 			pause = e.o.TermPauseMin
 		}
@@ -86,7 +88,7 @@ func runTerm(ctx context.Context, o *Options, lease store.Term, c decider) error
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t := newTerm(o, lease, c, cancel)
-	o.Log.Info("term begins", slog.String("name", o.Name), slog.Duration("ttl", lease.TTL()))
+	o.Log.Info("term begins", "name", o.Name, "ttl", lease.TTL())
 	t.group.Go(func() {
 		select {
 		case <-lease.Done():
@@ -100,6 +102,5 @@ func runTerm(ctx context.Context, o *Options, lease store.Term, c decider) error
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
-	o.Log.Info("term is over", slog.String("name", o.Name))
 	return err
 }

@@ -120,7 +120,7 @@ func (h *host) connect(limit time.Duration) (*link, error) {
 		return nil, fmt.Errorf("connect to %s: %w", h.uri, err)
 	}
 	l := newLink(h, conn)
-	if err := l.greet(ctx); err != nil {
+	if err := l.greet(); err != nil {
 		l.close()
 		return nil, err
 	}

@@ -49,15 +49,20 @@ var errConnection = errors.New("the connection was lost")
 const nobody = "00000000-0000-0000-0000-000000000000"
 
 // greet learns what the host is and what it has.
-func (l *link) greet(ctx context.Context) (err error) {
+func (l *link) greet() (err error) {
+	ctx, cancel := context.WithTimeout(l.h.ctx, l.h.o.QueryDeadline)
+	defer cancel()
 	if l.facts, err = l.conn.Facts(ctx); err != nil {
 		return err
 	}
-	l.listing, err = l.list(ctx)
+	l.listing, err = l.list()
 	return err
 }
 
-func (l *link) list(ctx context.Context) (core.HostListed, error) {
+// list lists everything on the host.
+func (l *link) list() (core.HostListed, error) {
+	ctx, cancel := context.WithTimeout(l.h.ctx, l.h.o.QueryDeadline)
+	defer cancel()
 	listing := core.HostListed{Host: l.h.name, Epoch: l.epoch, Seq: l.h.hs.seq.Add(1)}
 	domains, err := l.conn.List(ctx)
 	listing.Domains = domains
@@ -153,11 +158,9 @@ func (l *link) serve() error {
 	}
 }
 
-// resync lists everything on the host.
+// resync tells the core everything that is on the host.
 func (l *link) resync() {
-	ctx, cancel := context.WithTimeout(l.h.ctx, l.h.o.QueryDeadline)
-	defer cancel()
-	if listing, err := l.list(ctx); err == nil {
+	if listing, err := l.list(); err == nil {
 		l.h.hs.post(listing)
 	}
 }

@@ -49,13 +49,16 @@ func (t *term) load(ctx context.Context) (revision int64, err error) {
 		}
 	}
 	t.news.loaded()
-	t.dropOrphans(statuses, kept)
+	if !t.unreadable {
+		t.dropOrphans(statuses, kept)
+	}
 	t.step(core.Loaded{Grace: v1.Duration(t.lease.TTL() + t.o.CallDeadline)})
 	return revision, nil
 }
 
 // dropOrphans queues the removal of what belongs to nothing any more: specs kept for VMs that are gone (a crash came between the
-// parts of a large removal), and statuses of hosts that were removed while nobody led.
+// parts of a large removal), and statuses of hosts that were removed while nobody led. While an object cannot be read nobody
+// knows what belongs to it.
 func (t *term) dropOrphans(statuses map[string]*store.KV, kept map[string][]int64) {
 	var keys []string
 	for _, e := range t.book.vms {

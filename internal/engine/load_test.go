@@ -31,6 +31,7 @@ func TestLoadTellsEverythingInOrder(t *testing.T) {
 		w.put(layout.VMStatusKey("default", "vm0"), layout.Encode(layout.StatusOf[v1.VirtualMachineStatus]{UID: vmUID(0), Status: v1.VirtualMachineStatus{PrintableStatus: "mine"}}))
 		w.put(layout.VMStatusKey("default", "vm1"), layout.Encode(layout.StatusOf[v1.VirtualMachineStatus]{UID: "predecessor", Status: v1.VirtualMachineStatus{PrintableStatus: "not mine"}}))
 		w.put(layout.VMSpecKey("default", "vm2"), []byte("no json"))
+		w.put(layout.RevisionKey(vmUID(2), 1), []byte("perhaps of vm2"))
 		w.fake = &fakeCore{}
 		w.run(nil)
 		pass(time.Second)
@@ -54,6 +55,9 @@ func TestLoadTellsEverythingInOrder(t *testing.T) {
 		want := []string{"config " + clusterUID, "host a", "host b", `vm vm0 3 "mine"`, "old vm0 1", `vm vm1 1 ""`, "action applied Applied", "action new ", "loaded 40s"}
 		if !slices.Equal(got, want) {
 			t.Errorf("told\n%q, want\n%q", got, want)
+		}
+		if w.get(layout.RevisionKey(vmUID(2), 1)) == nil {
+			t.Errorf("a spec was removed that may belong to the VM that cannot be read")
 		}
 	})
 }

@@ -19,6 +19,8 @@ type term struct {
 	book  *book
 	news  *news
 	hosts *hosts
+	// unreadable: some object in the store could not be read.
+	unreadable bool
 	// end ends the term; safe for concurrent use.
 	end context.CancelCauseFunc
 	// group holds every goroutine of the term.

@@ -75,6 +75,7 @@ func (t *term) see(kv store.KV, status *store.KV, kept map[string][]int64) {
 		}
 	}
 	if err != nil {
+		t.unreadable = true
 		t.o.Log.Error("object cannot be read and is left out", "key", kv.Key, "err", err)
 	}
 }
