@@ -36,7 +36,10 @@ func domainXML(m hypervisor.Machine, domainType string, found *machineMedia) (st
 		Devices:    domainDevices(m, found),
 	}
 	if t.Firmware.UUID != "" && t.Firmware.UUID != m.VMUID {
-		d.HWUUID = t.Firmware.UUID
+		// libvirt has an element for it only since 11.7 (hwuuid), and older ones pass over it in silence.
+		d.QEMUCommandline = &libvirtxml.DomainQEMUCommandline{Args: []libvirtxml.DomainQEMUCommandlineArg{
+			{Value: "-smbios"}, {Value: "type=1,uuid=" + t.Firmware.UUID},
+		}}
 	}
 	return d.Marshal()
 }

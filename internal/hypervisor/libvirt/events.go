@@ -97,12 +97,13 @@ func (e endings) of(id string, m golibvirt.DomainEventLifecycleMsg) string {
 }
 
 var stoppedWhy = map[golibvirt.DomainEventStoppedDetailType]string{
-	golibvirt.DomainEventStoppedShutdown:     hypervisor.WhyShutdown,
-	golibvirt.DomainEventStoppedDestroyed:    hypervisor.WhyDestroyed,
-	golibvirt.DomainEventStoppedCrashed:      hypervisor.WhyCrashed,
-	golibvirt.DomainEventStoppedMigrated:     hypervisor.WhyMigrated,
-	golibvirt.DomainEventStoppedSaved:        hypervisor.WhySaved,
-	golibvirt.DomainEventStoppedFailed:       hypervisor.WhyFailed,
+	golibvirt.DomainEventStoppedShutdown:  hypervisor.WhyShutdown,
+	golibvirt.DomainEventStoppedDestroyed: hypervisor.WhyDestroyed,
+	golibvirt.DomainEventStoppedCrashed:   hypervisor.WhyCrashed,
+	golibvirt.DomainEventStoppedMigrated:  hypervisor.WhyMigrated,
+	golibvirt.DomainEventStoppedSaved:     hypervisor.WhySaved,
+	// QEMU is gone without having said why. (A start that fails sends no event.)
+	golibvirt.DomainEventStoppedFailed:       hypervisor.WhyCrashed,
 	golibvirt.DomainEventStoppedFromSnapshot: "from-snapshot",
 }
 

@@ -23,10 +23,10 @@ func TestEndings(t *testing.T) {
 		"switched off":         {{stopped, 1, hypervisor.WhyDestroyed}},
 		"switched off while shutting down": {{shutdown, 1, "shutdown-guest"}, {stopped, 1, hypervisor.WhyDestroyed},
 			{started, 0, ""}, {stopped, 0, hypervisor.WhyShutdown}},
-		"moved":         {{suspended, 1, ""}, {stopped, 3, hypervisor.WhyMigrated}},
-		"saved":         {{stopped, 4, hypervisor.WhySaved}},
-		"failed":        {{stopped, 5, hypervisor.WhyFailed}},
-		"from snapshot": {{stopped, 6, "from-snapshot"}},
+		"moved":          {{suspended, 1, ""}, {stopped, 3, hypervisor.WhyMigrated}},
+		"saved":          {{stopped, 4, hypervisor.WhySaved}},
+		"QEMU is killed": {{stopped, 5, hypervisor.WhyCrashed}},
+		"from snapshot":  {{stopped, 6, "from-snapshot"}},
 	} {
 		e := endings{}
 		for i, ev := range events {

@@ -2,10 +2,11 @@ package libvirt
 
 import (
 	"context"
-	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,80 +17,38 @@ import (
 	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 	"github.com/holdfast-vm/holdfast/internal/hypervisor/conformance"
 	"github.com/holdfast-vm/holdfast/internal/lab"
+	"github.com/holdfast-vm/holdfast/internal/lab/labtest"
 )
 
-var theLab *lab.Lab
+func TestMain(m *testing.M) { labtest.Main(m) }
 
-func TestMain(m *testing.M) {
-	dir, _ := os.MkdirTemp("", "hflvt")
-	l, err := lab.Up(context.Background(), lab.Options{Dir: filepath.Join(dir, "lab"), Hosts: 1, Cache: "/tmp/hflv/cache"})
+// patience is enough for an emulated guest to boot while the machine has other things to do.
+const patience = time.Minute
+
+// site is a real host, and a connection to it.
+type site struct {
+	*testing.T
+	lab   *lab.Lab
+	host  lab.Host
+	guest labtest.Files
+	conn  *conn
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{T: t, guest: labtest.Guest(t), lab: labtest.Shared(t, 1)}
+	hosts, err := s.lab.Hosts()
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
-	theLab = l
-	code := m.Run()
-	if err := goleak.Find(); err != nil {
-		fmt.Println(err)
-		code = 1
-	}
-	_ = l.Down(context.Background())
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-func guestMachine(cmdline string) hypervisor.Machine {
-	uid := uuid.NewString()
-	return hypervisor.Machine{
-		ClusterUID: "0d9f7ab0-7a5c-4a3c-9f0e-1f3a0f6c7b11", VMUID: uid, Namespace: "default", Name: "guest",
-		InstanceID: "i-" + uid[:8], MachineType: "pc-q35-7.2", CPUModel: "qemu64",
-		Template: v1.Template{
-			Memory: 96 << 20,
-			KernelBoot: &v1.KernelBoot{
-				Kernel: guestDir() + "/vmlinuz", Initrd: guestDir() + "/initrd", Cmdline: "console=ttyS0 quiet panic=5 " + cmdline,
-			},
-			SerialLog: &v1.SerialLog{Path: filepath.Join(theLab.Shared(), uid+".serial")},
-		},
-	}
-}
-
-func guestDir() string { d, _ := filepath.Abs("../../../.cache/guest"); return d }
-
-func TestConformance(t *testing.T) {
-	hosts, _ := theLab.Hosts()
-	h := hosts[0]
-	u, _ := url.Parse(h.URI)
-	p := newProxy(t, u.Hostname()+":16509")
-	thaw := func() { _ = theLab.Thaw(h.Name) }
-	conformance.Run(t, conformance.Fixture{
-		Driver: Driver{}, URI: p.uri(),
-		Machine: func(t *testing.T, g conformance.Guest) hypervisor.Machine {
-			m := guestMachine(map[conformance.Guest]string{
-				conformance.Deaf: "hf.acpi=ignore", conformance.PowersOff: "hf.off=0", conformance.Panics: "hf.panic=0",
-			}[g])
-			if g == conformance.Unstartable {
-				m.Template.KernelBoot.Kernel = "/nowhere/vmlinuz"
-			}
-			return m
-		},
-		Foreign: func(t *testing.T) string { return startForeign(t, h.URI) },
-		Freeze: func(t *testing.T) func() {
-			if err := theLab.Freeze(h.Name); err != nil {
-				t.Fatal(err)
-			}
-			return thaw
-		},
-		FreezeAtCreate: func(t *testing.T) func() {
-			p.beforeCreate(func() { _ = theLab.Freeze(h.Name) })
-			return thaw
-		},
-		Cut:      func(t *testing.T) { p.cut() },
-		Patience: 30 * time.Second,
-	})
+	s.host = hosts[0]
+	s.conn = connect(t, s.host.URI)
+	return s
 }
 
 func connect(t *testing.T, uri string) *conn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c, err := Driver{}.Connect(ctx, uri)
 	if err != nil {
@@ -97,4 +56,157 @@ func connect(t *testing.T, uri string) *conn {
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c.(*conn)
+}
+
+// address of the host's libvirtd.
+func (s *site) address() string {
+	u, err := url.Parse(s.host.URI)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return net.JoinHostPort(u.Hostname(), tcpPort)
+}
+
+// machine describes a machine that boots the test guest, which behaves as the arguments on its kernel's command line say.
+func (s *site) machine(arguments ...string) hypervisor.Machine {
+	uid := uuid.NewString()
+	return hypervisor.Machine{
+		ClusterUID: "0d9f7ab0-7a5c-4a3c-9f0e-1f3a0f6c7b11", VMUID: uid, Namespace: "default", Name: "guest",
+		InstanceID: "i1", MachineType: "pc-q35-7.2", CPUModel: "qemu64",
+		Template: v1.Template{
+			Memory: 96 << 20,
+			KernelBoot: &v1.KernelBoot{
+				Kernel: s.guest.Kernel, Initrd: s.guest.Initrd,
+				Cmdline: strings.Join(append([]string{"console=ttyS0", "quiet"}, arguments...), " "),
+			},
+			SerialLog: &v1.SerialLog{Path: filepath.Join(s.lab.Shared(), uid+".serial")},
+		},
+	}
+}
+
+// define makes the machine known, and removes it again when the test ends.
+func (s *site) define(m hypervisor.Machine) {
+	s.Helper()
+	s.must("define", s.conn.Define(s.Context(), m))
+	s.Cleanup(func() {
+		c, ctx := connect(s.T, s.host.URI), context.Background()
+		if d, found, err := c.Look(ctx, m.VMUID); err == nil && found {
+			s.must("destroy at the end", c.Destroy(ctx, m.VMUID, d.InstanceID))
+			s.must("undefine at the end", c.Undefine(ctx, m.VMUID, d.InstanceID, true))
+		}
+	})
+}
+
+func (s *site) start(m hypervisor.Machine) {
+	s.Helper()
+	s.define(m)
+	s.must("create", s.conn.Create(s.Context(), m.VMUID, m.InstanceID))
+}
+
+func (s *site) must(what string, err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatalf("%s: %v", what, err)
+	}
+}
+
+// serial is what the machine's guests have written.
+func (s *site) serial(m hypervisor.Machine) string {
+	s.Helper()
+	text, err := os.ReadFile(m.Template.SerialLog.Path)
+	s.must("read the serial log", err)
+	return string(text)
+}
+
+// eventually tries until ok holds.
+func (s *site) eventually(what string, ok func() bool) {
+	s.Helper()
+	late := time.After(patience)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late:
+			s.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// boots waits until the machine's guests have come up that often, and returns their boot ids.
+func (s *site) boots(m hypervisor.Machine, n int) []string {
+	s.Helper()
+	var ids []string
+	s.eventually("the guest comes up", func() bool {
+		ids = nil
+		for line := range strings.Lines(s.serial(m)) {
+			if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "holdfast-guest boot="); ok && strings.HasSuffix(rest, " up") {
+				id, _, _ := strings.Cut(rest, " ")
+				ids = append(ids, id)
+			}
+		}
+		return len(ids) >= n
+	})
+	return ids
+}
+
+// ends waits until the machine is off, and returns what the events said about it.
+func (s *site) ends(m hypervisor.Machine) string {
+	s.Helper()
+	late := time.After(patience)
+	for {
+		select {
+		case ev := <-s.conn.Events():
+			if ev.UUID == m.VMUID && ev.Ended != "" {
+				return ev.Ended
+			}
+		case <-late:
+			s.Fatal("no event told how the guest ended")
+		}
+	}
+}
+
+// TestConformance runs the suite that simulated hosts pass too.
+func TestConformance(t *testing.T) {
+	s := newSite(t)
+	s.must("close", s.conn.Close())
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	t.Run("libvirt", func(t *testing.T) { // so that all its cleanups have run before leaks are looked for
+		p := newProxy(t, s.address())
+		freeze := func() {
+			if err := s.lab.Freeze(s.host.Name); err != nil {
+				t.Error(err)
+			}
+		}
+		thaw := func() {
+			if err := s.lab.Thaw(s.host.Name); err != nil {
+				t.Error(err)
+			}
+		}
+		conformance.Run(t, conformance.Fixture{
+			Driver: Driver{},
+			URI:    p.uri(),
+			Machine: func(_ *testing.T, guest conformance.Guest) hypervisor.Machine {
+				switch guest {
+				case conformance.Deaf:
+					return s.machine("hf.acpi=ignore")
+				case conformance.PowersOff:
+					return s.machine("hf.off=0")
+				case conformance.Panics:
+					return s.machine("hf.panic=0")
+				case conformance.Unstartable:
+					m := s.machine()
+					m.Template.KernelBoot.Kernel = "/nowhere/vmlinuz"
+					return m
+				default:
+					return s.machine()
+				}
+			},
+			Foreign:        func(t *testing.T) string { return startForeign(t, s.host.URI) },
+			Freeze:         func(*testing.T) func() { freeze(); return thaw },
+			FreezeAtCreate: func(*testing.T) func() { p.beforeCreate(freeze); return thaw },
+			Cut:            func(*testing.T) { p.cut() },
+			Patience:       patience,
+		})
+	})
 }
