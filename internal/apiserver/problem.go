@@ -28,8 +28,10 @@ func newProblem(status int, detail string, errs ...v1.ProblemError) *problem {
 	return &problem{v1.Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Errors: errs}}
 }
 
-// huma makes its own errors (of parameters, of bodies too large) through this variable of its package.
+// huma makes its own errors (of parameters, of bodies too large) through a variable of its package, and takes every array in the
+// OpenAPI document for one that may be null unless another says no.
 func init() {
+	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		p := newProblem(status, message)
 		for _, err := range errs {
