@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
@@ -247,13 +248,17 @@ func (c *Core) load(ev Loaded) {
 		c.bindLeftovers(v)
 		c.touch(v)
 	}
-	slices.SortStableFunc(c.pending, func(a, b *v1.Action) int {
-		return cmp.Or(a.Metadata.CreationTimestamp.Compare(b.Metadata.CreationTimestamp), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
-	})
+	slices.SortStableFunc(c.pending, func(a, b *v1.Action) int { return cmp.Compare(posted(a), posted(b)) })
 	for _, a := range c.pending {
 		c.apply(a)
 	}
 	c.pending = nil
+}
+
+// posted is the store's revision at which a pending action was accepted: the order in which users asked.
+func posted(a *v1.Action) int64 {
+	revision, _ := strconv.ParseInt(a.Metadata.ResourceVersion, 10, 64) // unreadable counts as the oldest
+	return revision
 }
 
 func (c *Core) sortedVMs() []*fleet.VM {

@@ -428,7 +428,7 @@ func (w *world) action() {
 	}
 	uid := rapid.SampledFrom(slices.Sorted(maps.Keys(w.specs))).Draw(w.t, "of")
 	w.next++
-	a := &v1.Action{Metadata: v1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("action-%04d", w.next), CreationTimestamp: w.now},
+	a := &v1.Action{Metadata: v1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("action-%04d", 10000-w.next), ResourceVersion: fmt.Sprint(w.next)},
 		Spec: v1.ActionSpec{Type: rapid.SampledFrom([]v1.ActionType{v1.ActionStart, v1.ActionStop, v1.ActionRestart}).Draw(w.t, "action"),
 			VM: w.specs[uid].Metadata.Name, VMUID: uid, Force: rapid.Bool().Draw(w.t, "force"), ExpiresAt: w.now.Add(24 * time.Hour)}}
 	w.posted = append(w.posted, a)

@@ -119,7 +119,7 @@ func (s *scene) play(d *datadriven.TestData) error {
 		s.step(core.DomainSeen{Host: first, Epoch: s.epochs[first], Seq: s.seq, UUID: s.uids[name], Domain: s.domain(name, d), Ended: arg(d, "ended", "")})
 	case "start", "stop", "restart":
 		s.actions++
-		s.step(core.ActionPosted{Action: &v1.Action{Metadata: v1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("a%d", s.actions), CreationTimestamp: s.now},
+		s.step(core.ActionPosted{Action: &v1.Action{Metadata: v1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("a%d", s.actions), ResourceVersion: fmt.Sprint(s.actions)},
 			Spec: v1.ActionSpec{Type: v1.ActionType(d.Cmd), VM: first, VMUID: s.uids[first], Force: arg(d, "force", "") != "", By: "ann",
 				ExpiresAt: s.now.Add(time.Hour)}}})
 	case "tick":
