@@ -1,6 +1,8 @@
 package invariant
 
 import (
+	"slices"
+
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 )
@@ -59,7 +61,13 @@ func grantsRun(m *vm, a *action) bool {
 				before = s.value
 			}
 		}
-		return before == nil || before.Run == nil || before.Instance == nil || before.Instance.Stop != nil
+		if before == nil || before.Run == nil || before.Instance == nil || before.Instance.Stop != nil {
+			return true
+		}
+		// A stop that was settled in the same revision has come between.
+		return slices.ContainsFunc(m.actions, func(b *action) bool {
+			return b.spec.Spec.Type == v1.ActionStop && b.applied == a.applied && b.posted.rev < a.posted.rev
+		})
 	}
 	return false
 }

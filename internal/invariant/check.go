@@ -47,7 +47,7 @@ func (v Violation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is violated at revision %d: %s\n", v.Check, v.Rev, v.Says)
 	for _, e := range v.Evidence {
-		fmt.Fprintf(&b, "\t%s rev %d: %s\n", e.At.UTC().Format("15:04:05.000"), e.Rev, e.Fact)
+		fmt.Fprintf(&b, "\t%s rev %d: %s\n", e.At.UTC().Format(clock), e.Rev, e.Fact)
 	}
 	return b.String()
 }

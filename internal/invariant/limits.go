@@ -98,7 +98,8 @@ const (
 )
 
 // StartLimits counts instances in phase Launching, by the statuses, whenever one enters it. A launch on a host that is out of reach
-// does not count for the cluster.
+// does not count for the cluster; nor does one on a host whose state the same commit changes, because a commit holds many decisions
+// and does not show their order.
 var StartLimits = Check{
 	Name: "StartLimits",
 	Says: "no decision of ours raises how many instances are starting above the limits of cluster and host",
@@ -118,7 +119,7 @@ var StartLimits = Check{
 					if host == s.Instance.Host {
 						onHost++
 					}
-					if w.host(host).status.State == v1.HostUp {
+					if h := w.host(host); h.status.State == v1.HostUp && h.rev < e.Rev {
 						inCluster++
 					}
 				}

@@ -95,19 +95,16 @@ func concerns(ch store.Change, uid string) bool {
 	return strings.Contains(string(ch.Value), `"`+uid+`"`)
 }
 
-// String is one line for people; a commit has one for each key.
+// String is a line for people for each key that the commit changed.
 func (c Commit) String() string {
-	var parts []string
+	var lines []string
 	for _, ch := range c.Changes {
-		if ch.Deleted {
-			parts = append(parts, "delete "+ch.Key)
-			continue
-		}
-		parts = append(parts, "put "+ch.Key+" "+string(ch.Value))
+		lines = append(lines, tell(ch))
 	}
-	return strings.Join(parts, "\n\t\t")
+	return strings.Join(lines, "\n\t\t")
 }
 
+// String is one line for people.
 func (d Domain) String() string {
 	return fmt.Sprintf("host %s: domain %s instance %s is %s (%s), by %s %s",
 		d.Host, d.UUID, d.Instance, cmp.Or(string(d.State), "gone"), d.Why, cmp.Or(d.By, "unknown"), d.Op)

@@ -40,6 +40,8 @@ type placed struct {
 type host struct {
 	spec   v1.HostSpec
 	status v1.HostStatus
+	// rev is the revision that status is from.
+	rev int64
 	// fault is when the newest fault on it began or ended.
 	fault time.Time
 }
@@ -195,7 +197,8 @@ func (w *world) statusOf(e Entry, id string, ch store.Change, had map[string]str
 	kind, name, _ := strings.Cut(id, "/")
 	switch kind {
 	case layout.Host:
-		w.host(name).status = decode[layout.StatusOf[v1.HostStatus]](ch.Value).Status
+		h := w.host(name)
+		h.status, h.rev = decode[layout.StatusOf[v1.HostStatus]](ch.Value).Status, e.Rev
 	case layout.VM:
 		s := decode[layout.StatusOf[v1.VirtualMachineStatus]](ch.Value)
 		m := w.vms[s.UID]

@@ -2,9 +2,12 @@ package stories
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/hypervisor/sim"
 	"github.com/holdfast-vm/holdfast/internal/invariant"
 	"github.com/holdfast-vm/holdfast/internal/store/layout"
@@ -54,6 +57,22 @@ func (r *recorder) log() []invariant.Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return invariant.Merge(r.commits, r.outside)
+}
+
+// asked is at which revision each VM's newest spec and each action became durable, by uid.
+func (r *recorder) asked() map[string]int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := map[string]int64{}
+	for _, e := range r.commits {
+		for _, ch := range e.Fact.(invariant.Commit).Changes {
+			var o struct{ Metadata v1.ObjectMeta }
+			if strings.HasPrefix(ch.Key, layout.Spec) && json.Unmarshal(ch.Value, &o) == nil {
+				at[o.Metadata.UID] = e.Rev
+			}
+		}
+	}
+	return at
 }
 
 // changed and called are what simulated hosts tell.

@@ -20,6 +20,7 @@ var (
 	seed = flag.Uint64("story.seed", 0, "play only the story of this seed, and log what the control planes say")
 	keep = flag.String("story.keep", "", "with -story.seed: only the steps with these indices, e.g. 1,4,9")
 	want = flag.Int("story.kills", 0, "how many kills of the control plane to play; 0 means 200, or 10000 with HOLDFAST_SOAK=1")
+	most = flag.Int("story.failures", 3, "how many failing stories to report before giving up")
 	from = flag.Uint64("story.from", 1, "the first seed")
 )
 
@@ -42,7 +43,7 @@ func TestStories(t *testing.T) {
 		n++
 		if o.Failed() {
 			report(t, Generate(s), o)
-			if failed++; failed == 3 {
+			if failed++; failed == *most {
 				break
 			}
 		}

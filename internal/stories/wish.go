@@ -1,8 +1,11 @@
 package stories
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/hypervisor"
@@ -20,12 +23,12 @@ func (w *World) Unhappy() []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	slices.SortFunc(actions, func(a, b *v1.Action) int { return a.Status.At.Compare(b.Status.At) })
-	known := map[string]bool{}
+	slices.SortFunc(actions, func(a, b *v1.Action) int { return cmp.Compare(turn(a), turn(b)) })
+	known, asked := map[string]bool{}, w.rec.asked()
 	for _, vm := range vms {
 		known[vm.Metadata.UID] = true
 		running := w.running(vm.Metadata.UID)
-		wish := wishOf(vm, actions)
+		wish := wishOf(vm, actions, asked)
 		say := func(what string) {
 			out = append(out, fmt.Sprintf("VM %s (%s, %s) %s; it runs %d times, its status is %s", vm.Metadata.Name, vm.Spec.RunStrategy,
 				vm.Metadata.UID, what, running, vm.Status.PrintableStatus))
@@ -49,6 +52,13 @@ func (w *World) Unhappy() []string {
 	return out
 }
 
+// turn is the how-manyth action of the story it is: the number in its id.
+func turn(a *v1.Action) int {
+	_, n, _ := strings.Cut(a.Metadata.Name, "-")
+	turn, _ := strconv.Atoi(n)
+	return turn
+}
+
 func (w *World) running(uid string) (n int) {
 	for _, h := range w.Fleet.Hosts() {
 		for _, d := range h.Domains() {
@@ -68,31 +78,35 @@ const (
 	wantOff
 )
 
-// wishOf is what the owner of a VM wants at the end. A Manual VM that was started may run or have ended by itself since. What a stop
-// of a VM that was Manual at the time means for one that is Always now is not judged.
-func wishOf(vm *v1.VirtualMachine, actions []*v1.Action) wish {
-	last, edited := v1.ActionType(""), false
+// wishOf is what the owner of a VM wants at the end. asked has the revision of each newest spec and each action, by uid. A Manual VM
+// that was started may run or have ended by itself since. A stop from before the last edit is not judged: what it means depends on
+// what the VM was then.
+func wishOf(vm *v1.VirtualMachine, actions []*v1.Action, asked map[string]int64) wish {
+	last, before := v1.ActionType(""), v1.ActionType("")
 	for _, a := range actions {
-		if a.Spec.VMUID != vm.Metadata.UID || a.Status.Phase == v1.ActionRefused {
-			continue
+		switch {
+		case a.Spec.VMUID != vm.Metadata.UID || a.Status.Phase == v1.ActionRefused:
+		case asked[a.Metadata.UID] > asked[vm.Metadata.UID]:
+			last = a.Spec.Type
+		default:
+			before = a.Spec.Type
 		}
-		if a.Spec.Type == v1.ActionRestart && last == v1.ActionStop {
-			continue // the VM was Halted or Manual then: a restart lifts no hold
-		}
-		last = a.Spec.Type
 	}
-	edited = vm.Metadata.Generation > 1
-	switch {
-	case vm.Spec.RunStrategy == v1.RunHalted:
+	edited := vm.Metadata.Generation > 1
+	switch vm.Spec.RunStrategy {
+	case v1.RunHalted:
 		return wantOff
-	case vm.Spec.RunStrategy == v1.RunAlways && last != v1.ActionStop:
-		return wantOn
-	case vm.Spec.RunStrategy == v1.RunAlways && !edited:
-		return wantOff
-	case vm.Spec.RunStrategy == v1.RunManual && last == v1.ActionStop:
-		return wantOff
-	case vm.Spec.RunStrategy == v1.RunManual && last == "" && !edited:
-		return wantOff
+	case v1.RunManual:
+		if last == v1.ActionStop || last == "" && before == "" && !edited {
+			return wantOff
+		}
+	case v1.RunAlways:
+		switch {
+		case last == v1.ActionStop:
+			return wantOff
+		case last != "" || before != v1.ActionStop:
+			return wantOn
+		}
 	}
 	return wantEither
 }
