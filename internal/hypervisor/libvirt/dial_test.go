@@ -1,0 +1,276 @@
+package libvirt
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+)
+
+// greeting is what the servers of these tests send first, in libvirtd's place.
+const greeting = "hello"
+
+func dialURI(t *testing.T, uri string) (net.Conn, error) {
+	t.Helper()
+	target, err := parseURI(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	return target.dial(ctx)
+}
+
+// expectGreeting reads what the server says through the whole transport.
+func expectGreeting(t *testing.T, conn net.Conn, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	got := make([]byte, len(greeting))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != greeting {
+		t.Errorf("read %q (error %v), want %q", got, err, greeting)
+	}
+}
+
+func listen(t *testing.T, network, address string, serve func(net.Conn)) net.Listener {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serve(conn)
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-done })
+	return l
+}
+
+func greet(conn net.Conn) { _, _ = io.WriteString(conn, greeting) }
+
+func TestDialUnix(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sock")
+	listen(t, "unix", path, greet)
+	conn, err := dialURI(t, "qemu+unix:///system?socket="+path)
+	expectGreeting(t, conn, err)
+}
+
+// TestConnectIsBounded: a peer that takes the connection and says nothing is given up when the context ends, without a trace.
+func TestConnectIsBounded(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes connections nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, transport := range []string{"tcp", "tls", "ssh"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err = Driver{}.Connect(ctx, "qemu+"+transport+"://"+silent.Addr().String()+"/system"+credentials(t, transport))
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: got error %v, want the deadline's", transport, err)
+		}
+	}
+}
+
+// credentials are parameters that let a transport begin to talk.
+func credentials(t *testing.T, transport string) string {
+	switch transport {
+	case "tls":
+		return "?pkipath=" + newAuthority(t).dir
+	case "ssh":
+		key, _ := newKey(t)
+		return "?keyfile=" + key + "&known_hosts=" + os.DevNull
+	default:
+		return ""
+	}
+}
+
+// authority is a certificate authority with certificates for localhost, in the layout of ?pkipath=.
+type authority struct {
+	dir  string
+	pool *x509.CertPool
+	pair tls.Certificate
+}
+
+func newAuthority(t *testing.T) authority {
+	t.Helper()
+	dir := t.TempDir()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One certificate is authority, server and client at once.
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writePEM(t, filepath.Join(dir, "cacert.pem"), "CERTIFICATE", der)
+	writePEM(t, filepath.Join(dir, "clientcert.pem"), "CERTIFICATE", der)
+	writePEM(t, filepath.Join(dir, "clientkey.pem"), "PRIVATE KEY", keyDER)
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	return authority{dir: dir, pool: pool, pair: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}
+}
+
+func writePEM(t *testing.T, path, kind string, der []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDialTLS(t *testing.T) {
+	a := newAuthority(t)
+	server := func(verdict string) string {
+		l := listen(t, "tcp", "127.0.0.1:0", func(raw net.Conn) {
+			conn := tls.Server(raw, &tls.Config{
+				Certificates: []tls.Certificate{a.pair}, ClientCAs: a.pool, ClientAuth: tls.RequireAndVerifyClientCert,
+			})
+			_, _ = io.WriteString(conn, verdict+greeting)
+		})
+		return "qemu+tls://" + l.Addr().String() + "/system?pkipath="
+	}
+	accepting := server("\x01")
+	conn, err := dialURI(t, accepting+a.dir)
+	expectGreeting(t, conn, err)
+
+	for what, uri := range map[string]string{
+		"a refusal":                  server("\x00") + a.dir,
+		"another authority's server": accepting + newAuthority(t).dir,
+		"no certificates":            accepting + t.TempDir(),
+	} {
+		if conn, err := dialURI(t, uri); err == nil {
+			_ = conn.Close()
+			t.Errorf("%s: the connection was made", what)
+		}
+	}
+}
+
+// newKey writes a private key and returns its path and signer.
+func newKey(t *testing.T) (string, ssh.Signer) {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, signer
+}
+
+// sshServer accepts one user key and greets whoever opens a unix socket through it.
+func sshServer(t *testing.T, hostKey ssh.Signer, user ssh.PublicKey) string {
+	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+		if string(key.Marshal()) != string(user.Marshal()) {
+			return nil, errors.New("unknown key")
+		}
+		return nil, nil
+	}}
+	config.AddHostKey(hostKey)
+	l := listen(t, "tcp", "127.0.0.1:0", func(raw net.Conn) {
+		_, channels, requests, err := ssh.NewServerConn(raw, config)
+		if err != nil {
+			return
+		}
+		go ssh.DiscardRequests(requests)
+		for channel := range channels {
+			if channel.ChannelType() != "direct-streamlocal@openssh.com" || !strings.Contains(string(channel.ExtraData()), "/run/x") {
+				_ = channel.Reject(ssh.UnknownChannelType, "only the libvirt socket")
+				continue
+			}
+			stream, requests, err := channel.Accept()
+			if err != nil {
+				return
+			}
+			go ssh.DiscardRequests(requests)
+			_, _ = io.WriteString(stream, greeting)
+		}
+	})
+	return l.Addr().String()
+}
+
+func TestDialSSH(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", "")
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	t.Run("ssh", func(t *testing.T) {
+		keyFile, key := newKey(t)
+		otherFile, _ := newKey(t)
+		_, hostKey := newKey(t)
+		address := sshServer(t, hostKey, key.PublicKey())
+		known := filepath.Join(t.TempDir(), "known_hosts")
+		line := knownhosts.Line([]string{knownhosts.Normalize(address)}, hostKey.PublicKey())
+		if err := os.WriteFile(known, []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		uri := func(socket, key, known string) string {
+			return "qemu+ssh://root@" + address + "/system?socket=" + socket + "&keyfile=" + key + "&known_hosts=" + known
+		}
+		conn, err := dialURI(t, uri("/run/x", keyFile, known))
+		expectGreeting(t, conn, err)
+
+		for what, uri := range map[string]string{
+			"a host that nobody vouched for": uri("/run/x", keyFile, os.DevNull),
+			"a key that the host refuses":    uri("/run/x", otherFile, known),
+			"a socket that is not there":     uri("/run/y", keyFile, known),
+			"a key file that is not there":   uri("/run/x", "/nowhere", known),
+		} {
+			if conn, err := dialURI(t, uri); err == nil {
+				_ = conn.Close()
+				t.Errorf("%s: the connection was made", what)
+			}
+		}
+	})
+}
