@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -28,17 +29,19 @@ func (c *Client) PostAction(ctx context.Context, namespace, vm string, request v
 	for retry := newBackoff(); ; {
 		action, err := call[v1.Action](ctx, c, http.MethodPost, path, nil, request)
 		var connection *ConnectionError
-		if !errors.As(err, &connection) {
+		if errors.As(err, &connection) {
+			sent = sent || !connection.notSent()
+			if !sent {
+				return nil, err
+			}
+			if time.Now().Before(giveUp) && retry.wait(ctx) == nil {
+				continue
+			}
+		} else if err == nil || ctx.Err() == nil {
 			return action, err
 		}
-		sent = sent || !connection.notSent()
-		if !sent {
-			return nil, err
-		}
-		if time.Now().After(giveUp) || retry.wait(ctx) != nil {
-			return nil, fmt.Errorf("whether the server accepted the %s of VM %s/%s is not known: ask again with the request id %s, "+
-				"which cannot do it twice: %w", request.Type, orDefault(namespace), vm, request.RequestID, err)
-		}
+		return nil, fmt.Errorf("whether the server accepted the %s of VM %s/%s is not known: ask again with the request id %s, "+
+			"which cannot do it twice: %w", request.Type, orDefault(namespace), vm, request.RequestID, cmp.Or(ctx.Err(), err))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
@@ -24,6 +25,9 @@ func (p *Problem) Error() string {
 		text = fmt.Sprintf("the server answered %d %s", p.Status, p.Title)
 	}
 	for _, e := range p.Errors {
+		if strings.Contains(p.Detail, e.Message) {
+			continue // the only error is the detail, too
+		}
 		text += "\n  " + FormatError(e)
 	}
 	return text
