@@ -8,7 +8,7 @@ import (
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
-	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+	"github.com/holdfast-vm/holdfast/internal/cli/human"
 )
 
 var hostKind = resource[v1.Host]{
@@ -37,14 +37,14 @@ var hostKind = resource[v1.Host]{
 			return fmt.Sprintf("%d/%s", v.promised[h.Metadata.Name].cpus, known(h.Status.Capacity.CPUs, strconv.Itoa))
 		}},
 		{header: "MEMORY", cell: func(h *v1.Host, v *view) string {
-			return humanBytes(v.promised[h.Metadata.Name].memory) + "/" + known(h.Status.Capacity.Memory, humanBytes)
+			return human.Bytes(v.promised[h.Metadata.Name].memory) + "/" + known(h.Status.Capacity.Memory, human.Bytes)
 		}},
 		{header: "VMS", cell: func(h *v1.Host, v *view) string { return fmt.Sprint(v.promised[h.Metadata.Name].vms) }},
 		{header: "LIBVIRT", wide: true, cell: func(h *v1.Host, _ *view) string { return dash(h.Status.LibvirtVersion) }},
 		{header: "QEMU", wide: true, cell: func(h *v1.Host, _ *view) string { return dash(h.Status.QEMUVersion) }},
 		{header: "ACCELERATOR", wide: true, cell: func(h *v1.Host, _ *view) string { return dash(h.Status.Accelerator) }},
 		{header: "URI", wide: true, cell: func(h *v1.Host, _ *view) string { return h.Spec.URI }},
-		{header: "AGE", ticks: true, cell: func(h *v1.Host, v *view) string { return humantime.Age(h.Metadata.CreationTimestamp, v.now) }},
+		{header: "AGE", ticks: true, cell: func(h *v1.Host, v *view) string { return human.Age(h.Metadata.CreationTimestamp, v.now) }},
 	},
 }
 
@@ -83,17 +83,3 @@ func known[T int | v1.Quantity](capacity T, text func(T) string) string {
 }
 
 func hostState(h *v1.Host) string { return string(cmp.Or(h.Status.State, v1.HostConnecting)) }
-
-// humanBytes is a number of bytes with at most one decimal, for people: "1.5Gi".
-func humanBytes(q v1.Quantity) string {
-	f, units := float64(q), []string{"", "Ki", "Mi", "Gi", "Ti"}
-	u := 0
-	for f >= 1024 && u < len(units)-1 {
-		f, u = f/1024, u+1
-	}
-	text := fmt.Sprintf("%.1f", f)
-	if text[len(text)-2:] == ".0" {
-		text = text[:len(text)-2]
-	}
-	return text + units[u]
-}

@@ -8,7 +8,7 @@ import (
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
-	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+	"github.com/holdfast-vm/holdfast/internal/cli/human"
 )
 
 var eventKind = resource[v1.Event]{
@@ -23,7 +23,7 @@ var eventKind = resource[v1.Event]{
 	},
 	less: func(a, b *v1.Event) int { return a.LastAt.Compare(b.LastAt) },
 	columns: []column[v1.Event]{
-		{header: "LAST SEEN", ticks: true, cell: func(e *v1.Event, v *view) string { return humantime.Age(e.LastAt, v.now) }},
+		{header: "LAST SEEN", ticks: true, cell: func(e *v1.Event, v *view) string { return human.Age(e.LastAt, v.now) }},
 		{header: "COUNT", cell: func(e *v1.Event, _ *view) string { return fmt.Sprint(e.Count) }},
 		{header: "TYPE", cell: func(e *v1.Event, _ *view) string { return e.Type }},
 		{header: "REASON", cell: func(e *v1.Event, _ *view) string { return e.Reason }},
@@ -52,7 +52,7 @@ var actionKind = resource[v1.Action]{
 		{header: "PHASE", cell: func(x *v1.Action, _ *view) string { return cmp.Or(x.Status.Phase, v1.ActionPending) }},
 		{header: "BY", wide: true, cell: func(x *v1.Action, _ *view) string { return dash(x.Spec.By) }},
 		{header: "FORCE", wide: true, cell: func(x *v1.Action, _ *view) string { return fmt.Sprint(x.Spec.Force) }},
-		{header: "AGE", ticks: true, cell: func(x *v1.Action, v *view) string { return humantime.Age(x.Metadata.CreationTimestamp, v.now) }},
+		{header: "AGE", ticks: true, cell: func(x *v1.Action, v *view) string { return human.Age(x.Metadata.CreationTimestamp, v.now) }},
 		{header: "MESSAGE", cell: func(x *v1.Action, _ *view) string { return dash(cmp.Or(x.Status.Message, x.Status.Reason)) }},
 	},
 }
@@ -73,7 +73,7 @@ var configKind = resource[v1.ClusterConfig]{
 		{header: "START TIMEOUT", cell: func(c *v1.ClusterConfig, _ *view) string { return orDefault(c.Spec.StartTimeout) }},
 		{header: "STOP GRACE", cell: func(c *v1.ClusterConfig, _ *view) string { return orDefault(c.Spec.StopGracePeriod) }},
 		{header: "CPU MODEL", cell: func(c *v1.ClusterConfig, _ *view) string { return orDefault(c.Spec.BaselineCPUModel) }},
-		{header: "AGE", ticks: true, cell: func(c *v1.ClusterConfig, v *view) string { return humantime.Age(c.Metadata.CreationTimestamp, v.now) }},
+		{header: "AGE", ticks: true, cell: func(c *v1.ClusterConfig, v *view) string { return human.Age(c.Metadata.CreationTimestamp, v.now) }},
 	},
 }
 

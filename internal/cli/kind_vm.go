@@ -8,7 +8,7 @@ import (
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
-	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+	"github.com/holdfast-vm/holdfast/internal/cli/human"
 )
 
 var vmKind = resource[v1.VirtualMachine]{
@@ -45,7 +45,7 @@ var vmKind = resource[v1.VirtualMachine]{
 		{header: "MEMORY", wide: true, cell: func(vm *v1.VirtualMachine, _ *view) string { return vm.Spec.Template.Memory.String() }},
 		{header: "STRATEGY", wide: true, cell: func(vm *v1.VirtualMachine, _ *view) string { return string(vm.Spec.EffectiveRunStrategy()) }},
 		{header: "AGE", ticks: true, cell: func(vm *v1.VirtualMachine, v *view) string {
-			return humantime.Age(vm.Metadata.CreationTimestamp, v.now)
+			return human.Age(vm.Metadata.CreationTimestamp, v.now)
 		}},
 		{header: "WHY", wide: true, cell: func(vm *v1.VirtualMachine, _ *view) string { return whyWord(vm) }},
 	},
@@ -54,6 +54,9 @@ var vmKind = resource[v1.VirtualMachine]{
 // vmStatus is the one word about a VM; in back-off also how often it failed and when it is tried again.
 func vmStatus(vm *v1.VirtualMachine, now time.Time) string {
 	word := cmp.Or(vm.Status.PrintableStatus, v1.PrintableWaiting)
+	if vm.Metadata.DeletionTimestamp != nil && word != v1.PrintableUnknown {
+		word = v1.PrintableTerminating // the core may not have looked yet
+	}
 	c := vm.Status.CrashLoop
 	if word != v1.PrintableBackOff || c == nil {
 		return word
@@ -64,7 +67,7 @@ func vmStatus(vm *v1.VirtualMachine, now time.Time) string {
 	}
 	retry := "retry now"
 	if c.RetryAt.After(now) {
-		retry = "retry in " + humantime.Short(c.RetryAt.Sub(now))
+		retry = "retry in " + human.Short(c.RetryAt.Sub(now))
 	}
 	return fmt.Sprintf("%s (%s, %s)", word, failures, retry)
 }

@@ -130,11 +130,20 @@ func TestStopAndWaitForTwo(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"a", "b"} {
 		w.vm(name, v1.RunAlways)
+		w.status(name, func(s *v1.VirtualMachineStatus) {
+			s.PrintableStatus, s.Instance = v1.PrintableStopping, &v1.Instance{ID: "i1", Host: "host1", Phase: v1.PhaseRunning,
+				Stop: &v1.StopRequest{Reason: v1.StopReasonStop, At: noon, Deadline: noon.Add(time.Minute)}}
+		})
 	}
 	s := w.begin("stop", "a", "b", "nobody", "--wait")
 	w.answerAll(2, applied)
 	for _, name := range []string{"a", "b"} {
-		w.status(name, func(s *v1.VirtualMachineStatus) { s.PrintableStatus, s.Hold = v1.PrintableStopped, &v1.Hold{At: noon} })
+		s.err.await(t, "vm/"+name+": Stopping on host1, switched off at 12:01:00 at the latest")
+	}
+	for _, name := range []string{"a", "b"} {
+		w.status(name, func(s *v1.VirtualMachineStatus) {
+			s.PrintableStatus, s.Hold, s.Instance = v1.PrintableStopped, &v1.Hold{At: noon}, nil
+		})
 	}
 	if code := <-s.code; code != ExitNotFound || s.out.String() != "vm/a stopped\nvm/b stopped\n" || !strings.Contains(s.err.String(), "nobody") {
 		t.Errorf("got %d %q %q", code, s.out.String(), s.err.String())
@@ -207,13 +216,13 @@ func TestDeleteAndWait(t *testing.T) {
 	w := newWorld(t)
 	w.vm("web", v1.RunAlways)
 	s := w.begin("delete", "vm", "web", "--wait", "--force")
-	s.err.await(t, "vm/web: Waiting")
+	s.err.await(t, "vm/web: Terminating")
 	vm, err := w.client.GetVM(t.Context(), "", "web")
 	if err != nil || vm.Metadata.DeletionTimestamp == nil || !vm.Metadata.DeletionForce {
 		t.Errorf("got %+v, %v", vm, err)
 	}
 	w.remove("web")
-	s.expect(t, ExitOK, "vm/web deleted\n", "vm/web: Waiting\n")
+	s.expect(t, ExitOK, "vm/web deleted\n", "vm/web: Terminating\n")
 }
 
 func TestHostAddAndWait(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
 	"github.com/holdfast-vm/holdfast/internal/cli/explain"
+	"github.com/holdfast-vm/holdfast/internal/cli/human"
 	"github.com/holdfast-vm/holdfast/internal/cli/progress"
 )
 
@@ -122,6 +123,9 @@ func (a *app) briefly(vm *v1.VirtualMachine) string {
 	line := vmStatus(vm, a.Now())
 	if host := hostOf(vm); host != "" {
 		line += " on " + host
+	}
+	if i := vm.Status.Instance; i != nil && i.Stop != nil && !i.Stop.Force {
+		line += ", switched off at " + human.Clock(i.Stop.Deadline, a.Now()) + " at the latest"
 	}
 	if w := vm.Status.Waiting; w != nil && w.Message != "" {
 		line += ": " + w.Message

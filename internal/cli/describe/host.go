@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/cli/explain"
+	"github.com/holdfast-vm/holdfast/internal/cli/human"
 )
 
 // Host writes the page about a host. vms are those with an instance on it, in the order of the page; events are those about it,
@@ -41,7 +42,7 @@ func Host(w io.Writer, h *v1.Host, vms []v1.VirtualMachine, events []v1.Event, n
 		for i := range vms {
 			vm := &vms[i]
 			in := vm.Status.Instance
-			rows = append(rows, []string{vm.Metadata.Namespace, vm.Metadata.Name, vm.Status.PrintableStatus, fmt.Sprint(in.VCPUs), in.Memory.String()})
+			rows = append(rows, []string{vm.Metadata.Namespace, vm.Metadata.Name, vm.Status.PrintableStatus, fmt.Sprint(in.VCPUs), human.Bytes(in.Memory)})
 		}
 		p.rows([]string{"NAMESPACE", "NAME", "STATUS", "CPUS", "MEMORY"}, rows)
 	})
@@ -62,7 +63,7 @@ func capacity(p *page, h *v1.Host, vms []v1.VirtualMachine) {
 	total, reserved := h.Status.Capacity, h.Spec.Reserved
 	overcommit := cmp.Or(h.Spec.CPUOvercommit, v1.DefaultCPUOvercommit)
 	p.rows([]string{"", "HAS", "RESERVED", "PROMISED TO VMS"}, [][]string{
-		{"memory", total.Memory.String(), reserved.Memory.String(), promised.Memory.String()},
+		{"memory", human.Bytes(total.Memory), human.Bytes(reserved.Memory), human.Bytes(promised.Memory)},
 		{"CPUs", fmt.Sprintf("%d (%g virtual ones each)", total.CPUs, overcommit), fmt.Sprint(reserved.CPUs), fmt.Sprint(promised.CPUs)},
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/cli/explain"
-	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+	"github.com/holdfast-vm/holdfast/internal/cli/human"
 )
 
 // VM writes the page about a virtual machine. events are those about it, the newest last.
@@ -45,7 +45,7 @@ func VM(w io.Writer, vm *v1.VirtualMachine, events []v1.Event, view explain.View
 
 func metadata(p *page, m *v1.ObjectMeta, now time.Time) {
 	p.field("UID", "%s", m.UID)
-	p.field("Created", "%s", humantime.Ago(m.CreationTimestamp, now))
+	p.field("Created", "%s", human.Ago(m.CreationTimestamp, now))
 	p.field("Labels", "%s", labels(m.Labels))
 	p.field("Annotations", "%s", labels(m.Annotations))
 	p.field("Generation", "%d", m.Generation)
@@ -58,22 +58,22 @@ func instance(p *page, i *v1.Instance, now time.Time) {
 	p.field("ID", "%s", i.ID)
 	p.field("Host", "%s", i.Host)
 	p.field("Phase", "%s", i.Phase)
-	p.field("Promised", "%s", humantime.Ago(i.CreatedAt, now))
+	p.field("Promised", "%s", human.Ago(i.CreatedAt, now))
 	if !i.StartDeadline.IsZero() && i.RunningAt.IsZero() {
-		p.field("Start deadline", "%s", humantime.By(i.StartDeadline, now))
+		p.field("Start deadline", "%s", human.By(i.StartDeadline, now))
 	}
 	if !i.RunningAt.IsZero() {
-		p.field("Running since", "%s", humantime.Ago(i.RunningAt, now))
+		p.field("Running since", "%s", human.Ago(i.RunningAt, now))
 	}
-	p.field("Takes", "%s of memory, vCPUs: %d", i.Memory, i.VCPUs)
+	p.field("Takes", "%s of memory, vCPUs: %d", human.Bytes(i.Memory), i.VCPUs)
 	p.field("Generation", "%d", i.Generation)
 	p.field("Paused", "%s", i.Paused)
 	if s := i.Stop; s != nil {
-		how := "the guest is asked, and switched off at " + humantime.By(s.Deadline, now)
+		how := "the guest is asked, and switched off at " + human.By(s.Deadline, now)
 		if s.Force {
 			how = "by force"
 		}
-		p.field("Ending", "%s%s, %s; %s", strings.ToLower(s.Reason), byWhom(s.By), humantime.Ago(s.At, now), how)
+		p.field("Ending", "%s%s, %s; %s", strings.ToLower(s.Reason), byWhom(s.By), human.Ago(s.At, now), how)
 	}
 	if a := i.Abandon; a != nil {
 		p.field("Abandoned", "%s: %s", a.Reason, a.Message)
@@ -83,13 +83,13 @@ func instance(p *page, i *v1.Instance, now time.Time) {
 // wishes are what people asked for, and what the VM waits for.
 func wishes(p *page, st *v1.VirtualMachineStatus, now time.Time) {
 	if h := st.Hold; h != nil {
-		p.field("Hold", "stopped%s, %s", byWhom(h.By), humantime.Ago(h.At, now))
+		p.field("Hold", "stopped%s, %s", byWhom(h.By), human.Ago(h.At, now))
 	}
 	if r := st.Run; r != nil {
-		p.field("Run", "started%s, %s", byWhom(r.By), humantime.Ago(r.At, now))
+		p.field("Run", "started%s, %s", byWhom(r.By), human.Ago(r.At, now))
 	}
 	if w := st.Waiting; w != nil {
-		p.field("Waiting", "%s, since %s: %s", w.Reason, humantime.Ago(w.Since, now), w.Message)
+		p.field("Waiting", "%s, since %s: %s", w.Reason, human.Ago(w.Since, now), w.Message)
 	}
 }
 
@@ -98,9 +98,9 @@ func crashLoop(p *page, c *v1.CrashLoop, now time.Time) {
 		return
 	}
 	p.field("In a row", "%d", c.ConsecutiveFailures)
-	p.field("Last", "%s on %s, %s: %s", c.LastFailure.Reason, c.LastFailure.Host, humantime.Ago(c.LastFailure.EndedAt, now), c.LastFailure.Message)
+	p.field("Last", "%s on %s, %s: %s", c.LastFailure.Reason, c.LastFailure.Host, human.Ago(c.LastFailure.EndedAt, now), c.LastFailure.Message)
 	if c.RetryAt.After(now) {
-		p.field("Next try", "%s", humantime.In(c.RetryAt, now))
+		p.field("Next try", "%s", human.In(c.RetryAt, now))
 	}
 }
 
@@ -109,9 +109,9 @@ func history(p *page, ends []v1.End, now time.Time) {
 	for i, e := range ends {
 		ran := "never ran"
 		if !e.RunningAt.IsZero() {
-			ran = humantime.Short(e.EndedAt.Sub(e.RunningAt))
+			ran = human.Short(e.EndedAt.Sub(e.RunningAt))
 		}
-		rows[i] = []string{humantime.Ago(e.EndedAt, now), ran, e.Host, string(e.Phase), e.Reason, e.Message}
+		rows[i] = []string{human.Ago(e.EndedAt, now), ran, e.Host, string(e.Phase), e.Reason, e.Message}
 	}
 	p.rows([]string{"ENDED", "RAN FOR", "HOST", "PHASE", "REASON", "MESSAGE"}, rows)
 }
@@ -119,7 +119,7 @@ func history(p *page, ends []v1.End, now time.Time) {
 func conditions(p *page, all []v1.Condition, now time.Time) {
 	rows := make([][]string, len(all))
 	for i, c := range all {
-		rows[i] = []string{c.Type, c.Status, humantime.Age(c.LastTransitionTime, now), c.Reason, c.Message}
+		rows[i] = []string{c.Type, c.Status, human.Age(c.LastTransitionTime, now), c.Reason, c.Message}
 	}
 	p.rows([]string{"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"}, rows)
 }
@@ -131,7 +131,7 @@ func eventRows(p *page, events []v1.Event, now time.Time) {
 	older := max(0, len(events)-mostEvents)
 	var rows [][]string
 	for _, e := range events[older:] {
-		rows = append(rows, []string{humantime.Age(e.LastAt, now), fmt.Sprint(e.Count), e.Type, e.Reason, e.Message})
+		rows = append(rows, []string{human.Age(e.LastAt, now), fmt.Sprint(e.Count), e.Type, e.Reason, e.Message})
 	}
 	if older > 0 {
 		p.line(fmt.Sprintf("(%d older ones are left out)", older))

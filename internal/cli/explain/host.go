@@ -5,7 +5,7 @@ import (
 	"time"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
-	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+	"github.com/holdfast-vm/holdfast/internal/cli/human"
 )
 
 // Host explains a host. instances is how many instances have been promised room on it.
@@ -13,12 +13,12 @@ func Host(h *v1.Host, instances int, now time.Time) Answer {
 	st := &h.Status
 	since := ""
 	if !st.Since.IsZero() {
-		since = " since " + humantime.Ago(st.Since, now)
+		since = " since " + human.Ago(st.Since, now)
 	}
 	switch {
 	case h.Metadata.DeletionTimestamp != nil:
 		return Answer{State: "Being removed.",
-			Why:  fmt.Sprintf("Its removal was asked for %s.", humantime.Ago(*h.Metadata.DeletionTimestamp, now)),
+			Why:  fmt.Sprintf("Its removal was asked for %s.", human.Ago(*h.Metadata.DeletionTimestamp, now)),
 			Next: "It is gone as soon as nothing of Holdfast's is left on it."}
 	case st.State == v1.HostUnreachable:
 		return Answer{State: fmt.Sprintf("Unreachable%s: what runs there is unknown.", since),

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
-	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+	"github.com/holdfast-vm/holdfast/internal/cli/human"
 )
 
 // instance explains a VM that has one.
@@ -21,7 +21,7 @@ func (s situation) instance(i *v1.Instance) Answer {
 		return s.stopping(i)
 	case i.Phase == v1.PhaseScheduled:
 		return Answer{
-			State: fmt.Sprintf("Scheduled: %s has promised it room %s.", i.Host, humantime.Ago(i.CreatedAt, s.now)),
+			State: fmt.Sprintf("Scheduled: %s has promised it room %s.", i.Host, human.Ago(i.CreatedAt, s.now)),
 			Why:   s.waitingMessage("The launch waits for something on that host."),
 			Next:  "The host is told to start it as soon as it can be, usually within seconds.",
 		}
@@ -40,30 +40,30 @@ func (s situation) running(i *v1.Instance) Answer {
 	if s.vm.Spec.EffectiveRunStrategy() == v1.RunManual {
 		why = "Its run strategy is Manual, and it was started."
 		if r := s.vm.Status.Run; r != nil {
-			why = fmt.Sprintf("Its run strategy is Manual, and it was started%s %s.", by(r.By), humantime.Ago(r.At, s.now))
+			why = fmt.Sprintf("Its run strategy is Manual, and it was started%s %s.", by(r.By), human.Ago(r.At, s.now))
 		}
 		next = fmt.Sprintf("It stays on until the guest shuts itself down or somebody stops it: %s.", command("stop", s.vm))
 	}
 	if c := s.vm.Status.CrashLoop; c != nil && c.ConsecutiveFailures > 0 {
 		why = join(why, fmt.Sprintf("It runs again after %s; the last was %s: %s",
-			failures(c.ConsecutiveFailures), humantime.Ago(c.LastFailure.EndedAt, s.now), ended(c.LastFailure)))
+			failures(c.ConsecutiveFailures), human.Ago(c.LastFailure.EndedAt, s.now), ended(c.LastFailure)))
 	}
 	if i.Generation < s.vm.Metadata.Generation {
 		next = join(next, fmt.Sprintf("The manifest has changed since it started: what concerns the machine itself applies to the "+
 			"next instance (%s).", command("restart", s.vm)))
 	}
-	return Answer{State: fmt.Sprintf("Running on %s since %s.", i.Host, humantime.Ago(i.RunningAt, s.now)), Why: why, Next: next}
+	return Answer{State: fmt.Sprintf("Running on %s since %s.", i.Host, human.Ago(i.RunningAt, s.now)), Why: why, Next: next}
 }
 
 func (s situation) launching(i *v1.Instance) Answer {
 	a := Answer{
-		State: fmt.Sprintf("Launching on %s since %s.", i.Host, humantime.Ago(i.CreatedAt, s.now)),
+		State: fmt.Sprintf("Launching on %s since %s.", i.Host, human.Ago(i.CreatedAt, s.now)),
 		Why:   s.waitingMessage("The host has been told to start it and does not report it as running yet."),
 		Next:  "It is Running as soon as the host says so.",
 	}
 	if !i.StartDeadline.IsZero() {
 		a.Next += fmt.Sprintf(" If the host has not said so by %s, the launch has failed, and another follows after a delay.",
-			humantime.By(i.StartDeadline, s.now))
+			human.By(i.StartDeadline, s.now))
 	}
 	return a
 }
@@ -103,7 +103,7 @@ func (s situation) outOfReach(i *v1.Instance) Answer {
 	}
 	if i.Stop != nil {
 		a.Next = fmt.Sprintf("The %s asked for%s %s is recorded and carried out as soon as the host answers. %s",
-			stopWord(i.Stop), by(i.Stop.By), humantime.Ago(i.Stop.At, s.now),
+			stopWord(i.Stop), by(i.Stop.By), human.Ago(i.Stop.At, s.now),
 			"Until then nothing of it starts elsewhere, so that it never runs twice.")
 	}
 	return a
@@ -115,7 +115,7 @@ func (s situation) silence(name string) string {
 	if host == nil {
 		return fmt.Sprintf("Host %s is none of the hosts any more: it was deleted.", name)
 	}
-	why := fmt.Sprintf("Host %s has not answered since %s", name, humantime.Ago(host.Status.Since, s.now))
+	why := fmt.Sprintf("Host %s has not answered since %s", name, human.Ago(host.Status.Since, s.now))
 	if m := host.Status.Message; m != "" {
 		why += ": " + m
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
-	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+	"github.com/holdfast-vm/holdfast/internal/cli/human"
 )
 
 // off explains a VM without an instance that does not wait for one.
@@ -14,7 +14,7 @@ func (s situation) off() Answer {
 	switch strategy := vm.Spec.EffectiveRunStrategy(); {
 	case st.Hold != nil:
 		why := fmt.Sprintf("It was stopped%s %s, and the hold that this put on it keeps it off, whatever its run strategy (%s).",
-			by(st.Hold.By), humantime.Ago(st.Hold.At, s.now), strategy)
+			by(st.Hold.By), human.Ago(st.Hold.At, s.now), strategy)
 		return Answer{State: "Stopped.", Why: join(why, last),
 			Next: fmt.Sprintf("It stays off until somebody starts it: %s lifts the hold.", command("start", vm))}
 	case strategy == v1.RunHalted:
@@ -37,7 +37,7 @@ func (s situation) unseen() Answer {
 	return Answer{
 		State: "Accepted, not looked at yet.",
 		Why: fmt.Sprintf("It was created %s, and no control plane has decided about it since.",
-			humantime.Ago(s.vm.Metadata.CreationTimestamp, s.now)),
+			human.Ago(s.vm.Metadata.CreationTimestamp, s.now)),
 		Next: "The control plane decides on it the next time it looks, usually at once.",
 	}
 }
@@ -58,7 +58,7 @@ func (s situation) lastEnd() string {
 		return ""
 	}
 	e := s.vm.Status.History[0]
-	return fmt.Sprintf("Its last instance ended %s on %s: %s", humantime.Ago(e.EndedAt, s.now), e.Host, ended(e))
+	return fmt.Sprintf("Its last instance ended %s on %s: %s", human.Ago(e.EndedAt, s.now), e.Host, ended(e))
 }
 
 // ended is how an instance ended, in words, as the rest of a sentence.

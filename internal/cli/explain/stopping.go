@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
-	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+	"github.com/holdfast-vm/holdfast/internal/cli/human"
 )
 
 // stopping explains a VM whose instance is being ended on purpose.
@@ -13,7 +13,7 @@ func (s situation) stopping(i *v1.Instance) Answer {
 	st := i.Stop
 	a := Answer{
 		State: fmt.Sprintf("Stopping on %s.", i.Host),
-		Why:   fmt.Sprintf("A %s was asked for%s %s.", stopWord(st), by(st.By), humantime.Ago(st.At, s.now)),
+		Why:   fmt.Sprintf("A %s was asked for%s %s.", stopWord(st), by(st.By), human.Ago(st.At, s.now)),
 	}
 	after := ""
 	switch st.Reason {
@@ -21,7 +21,7 @@ func (s situation) stopping(i *v1.Instance) Answer {
 		a.State = fmt.Sprintf("Restarting: its instance on %s is being stopped.", i.Host)
 		after = "Then a new instance starts, placed anew."
 	case v1.StopReasonHalted:
-		a.Why = fmt.Sprintf("Its run strategy was changed to Halted %s.", humantime.Ago(st.At, s.now))
+		a.Why = fmt.Sprintf("Its run strategy was changed to Halted %s.", human.Ago(st.At, s.now))
 	}
 	a.Next = join(s.howItEnds(i), after)
 	return a
@@ -43,12 +43,12 @@ func (s situation) howItEnds(i *v1.Instance) string {
 		verb = "delete vm"
 	}
 	return fmt.Sprintf("The guest has been asked to shut itself down. If it has not done so, it is switched off %s; %s does it now.",
-		humantime.In(i.Stop.Deadline, s.now), command(verb, s.vm, "--force"))
+		human.In(i.Stop.Deadline, s.now), command(verb, s.vm, "--force"))
 }
 
 // terminating explains a VM that is being deleted.
 func (s situation) terminating() Answer {
-	asked := humantime.Ago(*s.vm.Metadata.DeletionTimestamp, s.now)
+	asked := human.Ago(*s.vm.Metadata.DeletionTimestamp, s.now)
 	a := Answer{State: "Terminating.", Why: fmt.Sprintf("Its deletion was asked for %s.", asked)}
 	const disks = "Its disks are not touched."
 	i := s.vm.Status.Instance

@@ -4,12 +4,12 @@ import (
 	"fmt"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
-	"github.com/holdfast-vm/holdfast/internal/cli/humantime"
+	"github.com/holdfast-vm/holdfast/internal/cli/human"
 )
 
 // waiting explains a VM that should run and has no instance.
 func (s situation) waiting(w *v1.Waiting) Answer {
-	since := humantime.Ago(w.Since, s.now)
+	since := human.Ago(w.Since, s.now)
 	why := orElse(sentence(w.Message), fmt.Sprintf("The control plane gives the reason %q.", w.Reason))
 	stop := fmt.Sprintf("%s takes it out.", command("stop", s.vm))
 	switch w.Reason {
@@ -45,9 +45,9 @@ func (s situation) backOff(why string) Answer {
 	f := c.LastFailure
 	return Answer{
 		State: fmt.Sprintf("Backing off after %s.", failures(c.ConsecutiveFailures)),
-		Why:   fmt.Sprintf("The last one was %s on %s: %s", humantime.Ago(f.EndedAt, s.now), f.Host, ended(f)),
+		Why:   fmt.Sprintf("The last one was %s on %s: %s", human.Ago(f.EndedAt, s.now), f.Host, ended(f)),
 		Next: fmt.Sprintf("It is tried again %s. %s tries at once, and %s gives up.",
-			humantime.In(c.RetryAt, s.now), command("start", s.vm), command("stop", s.vm)),
+			human.In(c.RetryAt, s.now), command("start", s.vm), command("stop", s.vm)),
 	}
 }
 

@@ -1,8 +1,4 @@
-// Package humantime writes moments and lengths of time the way people read them in tables and sentences.
-//
-// It exists so that every command says "2m10s ago (20:04:11)" the same way. It never asks the clock: callers pass now, and its
-// location is the one that clock times are written in.
-package humantime
+package human
 
 import (
 	"fmt"
