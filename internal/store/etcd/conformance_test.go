@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"flag"
 	"testing"
 	"time"
 
@@ -10,7 +11,13 @@ import (
 	"github.com/holdfast-vm/holdfast/internal/store/etcd"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// These tests wait for disks and leases most of the time, not for a processor. The flag on the command line prevails.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func open(t *testing.T, ttl time.Duration) conformance.Store {
 	return start(t, etcd.Options{Dir: t.TempDir(), TTL: ttl})

@@ -144,7 +144,7 @@ func config(o Options) *embed.Config {
 
 // prepare makes a server that has just started fit for use.
 func (s *Store) prepare(ctx context.Context) error {
-	if err := s.maintain(ctx); err != nil {
+	if err := s.maintain(ctx, true); err != nil {
 		return err
 	}
 	if err := s.evictDeadLeaders(ctx); err != nil {

@@ -12,9 +12,10 @@ import (
 
 const (
 	maintainEvery = 5 * time.Minute
-	// The file is rewritten when it is larger than this and less than half of it is in use. It blocks everything for about a
-	// second per 200 MiB in use.
+	// A file that is smaller than this is not worth rewriting.
 	defragAbove = 64 << 20
+	// Rewriting blocks everything, for a second per 50 MiB in use on a slow disk. More than this would end the leader's term.
+	defragQuietly = 100 << 20
 )
 
 // maintainForever looks after an embedded etcd until the store is closed. etcd compacts on its own.
@@ -26,15 +27,16 @@ func (s *Store) maintainForever() {
 		case <-s.ctx.Done():
 			return
 		case <-tick.C:
-			if err := s.maintain(s.ctx); err != nil && s.ctx.Err() == nil {
+			if err := s.maintain(s.ctx, false); err != nil && s.ctx.Err() == nil {
 				s.log.Warn("maintenance of the store failed; it is tried again", "error", err, "in", maintainEvery)
 			}
 		}
 	}
 }
 
-// maintain gives back the space that is not in use, and ends etcd's refusal to write once there is room again.
-func (s *Store) maintain(ctx context.Context) error {
+// maintain gives back the space that is not in use, and ends etcd's refusal to write once there is room again. leaderless: nobody
+// can mind if it takes long.
+func (s *Store) maintain(ctx context.Context, leaderless bool) error {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -54,8 +56,7 @@ func (s *Store) maintain(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look at the size of the database: %w", err)
 	}
-	wasteful := status.DbSize > defragAbove && status.DbSizeInUse < status.DbSize/2
-	if full == nil && !wasteful {
+	if full == nil && !worthRewriting(status.DbSize, status.DbSizeInUse, s.embedded.quota, leaderless) {
 		return nil
 	}
 	// Not through the client: in process it lacks what it wants for that.
@@ -77,6 +78,15 @@ func (s *Store) maintain(ctx context.Context) error {
 		return fmt.Errorf("end etcd's alarm for want of space: %w", err)
 	}
 	return nil
+}
+
+// worthRewriting weighs the space won against the time for which everything stops. etcd reuses what is free in the file, but
+// counts all of the file against the quota: near it, a pause is better than the end of all writing.
+func worthRewriting(size, inUse, quota int64, leaderless bool) bool {
+	if size < defragAbove || inUse > size/2 {
+		return false
+	}
+	return leaderless || inUse <= defragQuietly || size > quota/10*8
 }
 
 func noSpace(alarms *clientv3.AlarmResponse) *clientv3.AlarmMember {
