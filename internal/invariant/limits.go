@@ -97,35 +97,23 @@ const (
 	defaultHostLimit    = 4
 )
 
-// StartLimits counts instances in phase Launching, by the statuses, whenever one enters it. A launch on a host that is out of reach
-// does not count for the cluster; nor does one on a host whose state the same commit changes, because a commit holds many decisions
-// and does not show their order.
+// StartLimits counts instances that do not run yet, by the statuses, whenever one is made: that is when it gets its slot. One on a
+// host that is out of reach does not count for the cluster; nor does one on a host whose state the same commit changes, because a
+// commit holds many decisions and does not show their order.
 var StartLimits = Check{
 	Name: "StartLimits",
 	Says: "no decision of ours raises how many instances are starting above the limits of cluster and host",
 	begin: func() judge {
 		return func(w *world, e Entry, complain complaint) {
 			for _, m := range w.changed {
-				s, was := m.status(), m.previous()
-				if !launching(s) || launching(was) && was.Instance.ID == s.Instance.ID {
+				if in := m.newInstance(); in == nil || in.created.value.Instance.Phase == v1.PhaseRunning {
 					continue
 				}
-				onHost, inCluster := 0, 0
-				for _, o := range w.vms {
-					if o.gone || !launching(o.status()) {
-						continue
-					}
-					host := o.status().Instance.Host
-					if host == s.Instance.Host {
-						onHost++
-					}
-					if h := w.host(host); h.status.State == v1.HostUp && h.rev < e.Rev {
-						inCluster++
-					}
-				}
-				hostLimit := cmp.Or(w.host(s.Instance.Host).spec.StartLimit, w.config.StartLimit.PerHost, defaultHostLimit)
+				host := m.status().Instance.Host
+				onHost, inCluster := w.starting(host, e.Rev)
+				hostLimit := cmp.Or(w.host(host).spec.StartLimit, w.config.StartLimit.PerHost, defaultHostLimit)
 				if onHost > hostLimit {
-					complain(m.uid, "%d instances are starting on host %s, its limit is %d", onHost, s.Instance.Host, hostLimit)
+					complain(m.uid, "%d instances are starting on host %s, its limit is %d", onHost, host, hostLimit)
 				}
 				if limit := cmp.Or(w.config.StartLimit.Cluster, defaultClusterLimit); inCluster > limit {
 					complain(m.uid, "%d instances are starting in the cluster, the limit is %d", inCluster, limit)
@@ -135,6 +123,19 @@ var StartLimits = Check{
 	},
 }
 
-func launching(s *v1.VirtualMachineStatus) bool {
-	return s != nil && s.Instance != nil && s.Instance.Phase == v1.PhaseLaunching
+// starting counts the instances that have a slot on the host, and those that have one in the cluster for certain at the revision.
+func (w *world) starting(host string, rev int64) (onHost, inCluster int) {
+	for _, m := range w.vms {
+		s := m.status()
+		if m.gone || s == nil || s.Instance == nil || s.Instance.Phase == v1.PhaseRunning {
+			continue
+		}
+		if s.Instance.Host == host {
+			onHost++
+		}
+		if h := w.host(s.Instance.Host); h.status.State == v1.HostUp && h.rev < rev {
+			inCluster++
+		}
+	}
+	return onHost, inCluster
 }

@@ -41,6 +41,7 @@ func (g *generator) setting(seed uint64) Setting {
 		Memory: pick(g, v1.Quantity(4<<30), 8<<30, 16<<30),
 		Planes: pick(g, 1, 1, 2),
 		Write:  pick(g, 0, 0, 2*ms, 20*ms),
+		Batch:  pick(g, 0, 0, 1, 3),
 		Fleet: sim.Options{
 			Latency:    sim.Range{Max: pick(g, 0, 5*ms, 200*ms)},
 			Answer:     sim.Range{Max: pick(g, 0, 5*ms, 200*ms)},

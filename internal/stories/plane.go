@@ -55,7 +55,9 @@ func (w *World) Boot() *Plane {
 	p.proc.Moment = p.onCall
 	ctx, cancel := context.WithCancel(w.ctx)
 	p.cancel = cancel
-	e := engine.New(engine.Options{Store: p.view, Driver: p.proc, Name: p.name, Log: w.setting.Log.With("plane", p.name)})
+	e := engine.New(engine.Options{
+		Store: p.view, Driver: p.proc, Name: p.name, ObjectsPerTxn: w.setting.Batch, Log: w.setting.Log.With("plane", p.name),
+	})
 	w.all.Go(func() { _ = e.Run(ctx) }) // it ends without an error when ctx does
 	w.planes = append(w.planes, p)
 	w.steady = time.Now()

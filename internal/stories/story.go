@@ -94,8 +94,8 @@ func (s Step) String() string {
 func (s Story) String() string {
 	t := s.Setting
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %d hosts of %s, %d control planes, write %s, latency %v, events %v (%d%% lost, %d%% twice)\n",
-		t.Seed, t.Hosts, t.Memory, t.Planes, t.Write, t.Fleet.Latency, t.Fleet.EventDelay, t.Fleet.EventLoss, t.Fleet.EventTwice)
+	fmt.Fprintf(&b, "seed %d: %d hosts of %s, %d control planes, write %s in batches of %d, latency %v, events %v (%d%% lost, %d%% twice)\n",
+		t.Seed, t.Hosts, t.Memory, t.Planes, t.Write, t.Batch, t.Fleet.Latency, t.Fleet.EventDelay, t.Fleet.EventLoss, t.Fleet.EventTwice)
 	for _, step := range s.Steps {
 		fmt.Fprintln(&b, step)
 	}

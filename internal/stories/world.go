@@ -25,8 +25,10 @@ type Setting struct {
 	Planes int
 	// Fleet is how hosts behave; its observers are the world's own, and its guests unless it has some.
 	Fleet sim.Options
-	// Write is how long a write to the store takes.
+	// Write is how long a write to the store takes, Batch how many keys one changes unless one decision alone needs more; zero
+	// means as in production.
 	Write  time.Duration
+	Batch  int
 	Config v1.ClusterConfigSpec
 	// Log of the control planes; nil discards it.
 	Log *slog.Logger
