@@ -20,8 +20,8 @@ const (
 	// MaxManifestSize in bytes.
 	MaxManifestSize = 8 << 20
 	// maxNodes that are looked at, each use of an alias counted anew.
-	maxNodes = 2_000_000
-	// maxProblems that are reported; more help nobody.
+	maxNodes = 1_000_000
+	// maxProblems that are reported; more help nobody, and finding them takes time.
 	maxProblems = 50
 )
 
@@ -76,7 +76,7 @@ func (f *fileDecoder) decode(data []byte) {
 		return
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
-	for {
+	for len(f.problems) <= maxProblems {
 		var n yaml.Node
 		err := dec.Decode(&n)
 		if errors.Is(err, io.EOF) {
@@ -106,7 +106,7 @@ func (f *fileDecoder) document(n *yaml.Node) {
 		return
 	}
 	d.value(n, valueOf(object), "")
-	if f.nodes < 0 {
+	if f.nodes < 0 && len(d.problems) == 0 {
 		d.problems = append(d.problems, ManifestError{Line: n.Line, Column: n.Column,
 			FieldError: FieldError{Problem: "the file is too large when its aliases are written out", Remedy: "use fewer aliases or several files"}})
 		return
@@ -121,6 +121,9 @@ func (f *fileDecoder) document(n *yaml.Node) {
 	for _, e := range Validate(object) {
 		if d.complained(e.Field) {
 			continue
+		}
+		if len(d.problems) > maxProblems {
+			break
 		}
 		line, column := doc.Position(e.Field)
 		d.problems = append(d.problems, ManifestError{Line: line, Column: column, FieldError: e})
@@ -145,10 +148,8 @@ func (f *fileDecoder) sorted() ManifestErrors {
 	slices.SortStableFunc(f.problems, func(a, b ManifestError) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	if more := len(f.problems) - maxProblems; more > 0 {
-		last := f.problems[maxProblems]
-		f.problems = append(f.problems[:maxProblems], ManifestError{File: f.File, Line: last.Line, Column: last.Column,
-			FieldError: FieldError{Problem: fmt.Sprintf("and %d more problems from here on", more)}})
+	if len(f.problems) > maxProblems {
+		f.problems = append(f.problems[:maxProblems], ManifestError{File: f.File, FieldError: FieldError{Problem: "and more problems after these"}})
 	}
 	return f.problems
 }

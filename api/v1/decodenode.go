@@ -89,23 +89,22 @@ type jsonReader struct {
 }
 
 func (r *jsonReader) node() *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode}
+	r.locate(n)
 	token, err := r.dec.Token()
 	if err != nil {
 		panic("api/v1: JSON that was valid is not: " + err.Error())
 	}
-	n := &yaml.Node{Kind: yaml.ScalarNode, Line: 1, Column: 1}
 	switch t := token.(type) {
 	case json.Delim:
 		n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
 		if t == '{' {
 			n.Kind, n.Tag = yaml.MappingNode, "!!map"
 		}
-		r.locate(n, 1)
 		for r.dec.More() {
 			n.Content = append(n.Content, r.node())
 		}
 		_, _ = r.dec.Token() // the closing bracket of valid JSON
-		return n
 	case string:
 		n.Tag, n.Value = "!!str", t
 	case json.Number:
@@ -118,20 +117,19 @@ func (r *jsonReader) node() *yaml.Node {
 	default:
 		n.Tag, n.Value = "!!null", "null"
 	}
-	r.locate(n, len(n.Value))
 	return n
 }
 
-// locate notes where the token that was just read begins; size is its length, or less when it was written with escapes.
-func (r *jsonReader) locate(n *yaml.Node, size int) {
-	end := r.base + int(r.dec.InputOffset())
-	for ; r.at < end; r.at++ {
+// locate notes where the next token begins.
+func (r *jsonReader) locate(n *yaml.Node) {
+	begin := r.base + int(r.dec.InputOffset())
+	for strings.IndexByte(" \t\r\n,:", r.data[begin]) >= 0 {
+		begin++
+	}
+	for ; r.at < begin; r.at++ {
 		if r.data[r.at] == '\n' {
 			r.line, r.lineStart = r.line+1, r.at+1
 		}
 	}
-	if n.Tag == "!!str" {
-		size += 2
-	}
-	n.Line, n.Column = r.line, max(1, end-size-r.lineStart+1)
+	n.Line, n.Column = r.line, begin-r.lineStart+1
 }

@@ -30,6 +30,9 @@ func (d *docDecoder) problem(n *yaml.Node, path, problem, remedy string) {
 		p.Line, p.Column = at.line, at.column
 	}
 	d.problems = append(d.problems, p)
+	if len(d.problems)+len(d.file.problems) >= maxProblems {
+		d.file.nodes = min(d.file.nodes, 0) // that is enough to begin with
+	}
 }
 
 // complained tells whether a problem about a field, or about what holds it, is already known. Such a field need not be valid, too.

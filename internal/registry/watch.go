@@ -29,7 +29,8 @@ type WatchEvent struct {
 	// Object is the whole object, spec and status joined. A deleted one is as it was last seen; when the watch has not seen it
 	// before, it has no more than its name.
 	Object v1.Object
-	// ResourceVersion to resume from after this event.
+	// ResourceVersion of the revision that changed the object. A revision may change several objects: whoever has seen only some
+	// of its events resumes from the version before it.
 	ResourceVersion string
 	// Err ends the watch: ErrExpired, or what the store says. The channel is closed after it.
 	Err error
