@@ -110,7 +110,8 @@ func IsConflict(err error) bool { return hasStatus(err, http.StatusConflict) }
 
 // IsInvalid reports whether the server understood the request and refuses it for what it says.
 func IsInvalid(err error) bool {
-	return hasStatus(err, http.StatusUnprocessableEntity) || hasStatus(err, http.StatusBadRequest)
+	return hasStatus(err, http.StatusUnprocessableEntity) || hasStatus(err, http.StatusBadRequest) ||
+		hasStatus(err, http.StatusRequestEntityTooLarge)
 }
 
 // IsGone reports whether a watch asked for changes that are too old.

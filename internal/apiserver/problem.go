@@ -56,10 +56,13 @@ func (s *Server) problemOf(err error) error {
 		conflict   *registry.ConflictError
 		terminated *registry.TerminatingError
 		invalid    *registry.InvalidError
+		tooLarge   *registry.TooLargeError
 	)
 	switch {
 	case errors.As(err, &ready):
 		return ready
+	case errors.As(err, &tooLarge):
+		return newProblem(http.StatusRequestEntityTooLarge, err.Error())
 	case errors.As(err, &invalid):
 		return newProblem(http.StatusUnprocessableEntity, invalid.Ref.String()+" is not valid", problemErrors(invalid)...)
 	case errors.As(err, &notFound):

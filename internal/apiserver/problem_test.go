@@ -3,6 +3,7 @@ package apiserver_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -123,6 +124,18 @@ func TestApplyProblems(t *testing.T) {
 				t.Errorf("the good document was applied although another is bad: %v", err)
 			}
 		})
+	}
+}
+
+func TestApplyTooMuch(t *testing.T) {
+	w := newWorld(t)
+	var manifest strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&manifest, "apiVersion: holdfast/v1\nkind: VirtualMachine\nmetadata: {name: vm%d}\nspec: {template: {memory: 1Gi}}\n---\n", i)
+	}
+	_, err := w.client.Apply(t.Context(), "", []byte(manifest.String()), client.ApplyOptions{})
+	if !client.IsInvalid(err) || !strings.Contains(err.Error(), "split it") {
+		t.Errorf("got %v", err)
 	}
 }
 

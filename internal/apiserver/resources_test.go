@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"net/http"
+	"os/user"
 	"strings"
 	"testing"
 
@@ -147,9 +148,10 @@ func TestActions(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	vm := w.createVM("web")
+	me := must(user.Current())(t)
 	request := v1.ActionRequest{Type: v1.ActionStart, RequestID: "start-1"}
 	first := must(w.client.PostAction(ctx, "", "web", request))(t)
-	if first.Spec.VMUID != vm.Metadata.UID || first.Spec.By == "" || first.Metadata.Name != "start-1" {
+	if first.Spec.VMUID != vm.Metadata.UID || first.Spec.By != me.Username || first.Metadata.Name != "start-1" {
 		t.Errorf("posted: %+v", first)
 	}
 	if again := must(w.client.PostAction(ctx, "", "web", request))(t); again.Metadata.UID != first.Metadata.UID {
