@@ -20,16 +20,23 @@ import (
 	"github.com/holdfast-vm/holdfast/internal/store/etcd"
 )
 
-// external is somebody else's etcd, on a unix socket.
+// external is the endpoint of somebody else's etcd, a unix socket.
 func external(t *testing.T, configure func(*embed.Config)) (endpoint string) {
 	t.Helper()
-	dir := t.TempDir()
-	socket := url.URL{Scheme: "unix", Path: filepath.Join(dir, "client")}
+	socket := url.URL{Scheme: "unix", Path: filepath.Join(t.TempDir(), "client")}
+	serve(t, func(c *embed.Config) {
+		c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{socket}, []url.URL{socket}
+		configure(c)
+	})
+	return socket.String()
+}
+
+func serve(t *testing.T, configure func(*embed.Config)) *embed.Etcd {
+	t.Helper()
 	c := embed.NewConfig()
-	c.Dir = filepath.Join(dir, "data")
+	c.Dir = t.TempDir()
 	c.ListenPeerUrls = nil
 	c.TickMs, c.ElectionMs = 50, 250
-	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{socket}, []url.URL{socket}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	configure(c)
 	server, err := embed.StartEtcd(c)
@@ -42,7 +49,7 @@ func external(t *testing.T, configure func(*embed.Config)) (endpoint string) {
 	case err := <-server.Err():
 		t.Fatal(err)
 	}
-	return socket.String()
+	return server
 }
 
 func large(c *embed.Config) { c.MaxTxnOps, c.MaxRequestBytes = 8192, 9<<20 }
