@@ -135,7 +135,7 @@ func (a *app) applyAll(ctx context.Context, c *client.Client, manifests []manife
 			if client.IsUnavailable(err) {
 				return err
 			}
-			errs = append(errs, fmt.Errorf("%s is not applied: %w", m.name, err))
+			errs = append(errs, err)
 			continue
 		}
 		for _, r := range results {

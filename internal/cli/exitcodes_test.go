@@ -30,6 +30,8 @@ func TestExitCodes(t *testing.T) {
 		says string
 	}{
 		{"gett vms", ExitUsage, `"gett" is no command of "holdfast"; did you mean "get"?`},
+		{"list vms", ExitUsage, `did you mean "get"?`},
+		{"destroy web", ExitUsage, `did you mean "stop"?`},
 		{"nonsense", ExitUsage, `"holdfast --help" lists them`},
 		{"host ad", ExitUsage, `"ad" is no command of "holdfast host"; did you mean "add"?`},
 		{"get", ExitUsage, "the kind of object is missing; usage: holdfast get KIND [NAME...]"},
@@ -68,6 +70,8 @@ func TestExitCodes(t *testing.T) {
 		{"host add host1 qemu+tcp://host1/system", ExitRefused, "host1"},
 		{"host add host2", ExitUsage, "the host's NAME or URI is missing"},
 		{"host add host2 qemu:///system --reserved-memory much", ExitUsage, "--reserved-memory"},
+		{"host add UPPER qemu:///system", ExitUsage, "metadata.name"},
+		{"host add host2 gopher://host2", ExitUsage, "spec.uri"},
 		{"host cordon host9", ExitNotFound, "host9"},
 		{"lab status --dir " + dir, ExitNotFound, "holdfast lab up"},
 		{"completion tcsh", ExitUsage, "there are bash, zsh, fish"},

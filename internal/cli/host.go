@@ -36,13 +36,16 @@ virsh takes it.`,
 		Args: args(2, 2, "the host's NAME or URI"),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			host := &v1.Host{Metadata: v1.ObjectMeta{Name: words[0], Labels: labels}, Spec: v1.HostSpec{URI: words[1]}}
-			host.APIVersion, host.Kind = v1.APIVersion, v1.KindHost
 			if reserved != "" {
 				memory, err := v1.ParseQuantity(reserved)
 				if err != nil {
 					return usageError("--reserved-memory: %s", err)
 				}
 				host.Spec.Reserved.Memory = memory
+			}
+			v1.SetDefaults(host)
+			if wrong := v1.Validate(host); len(wrong) > 0 {
+				return usageError("the host cannot be added: %s", wrong[0].Error())
 			}
 			c := a.client()
 			if _, err := c.CreateHost(cmd.Context(), host); err != nil {

@@ -84,7 +84,7 @@ the server does not know are added.`,
 			}
 			l, err := lab.Open(path)
 			if err != nil {
-				fmt.Fprintf(a.Err, "Making a lab of %d hosts in %s ...\n", hosts, path)
+				fmt.Fprintf(a.Err, "Making a lab of %s in %s ...\n", hostCount(hosts), path)
 				if l, err = lab.Up(cmd.Context(), lab.Options{Dir: path, Hosts: hosts}); err != nil {
 					return labError(err)
 				}
@@ -94,14 +94,21 @@ the server does not know are added.`,
 				return err
 			}
 			if cmd.Flags().Changed("hosts") && len(list) != hosts {
-				return refused("a lab of %d hosts is up in %s: take it down first (%q), or leave --hosts away", len(list), path, "holdfast lab down")
+				return refused("a lab of %s is up in %s: take it down first (%q), or leave --hosts away", hostCount(len(list)), path, "holdfast lab down")
 			}
-			fmt.Fprintf(a.Out, "The lab is up in %s: %d hosts, guests run on %s.\n", path, len(list), acceleratorWords[l.Accelerator()])
+			fmt.Fprintf(a.Out, "The lab is up in %s: %s, guests run on %s.\n", path, hostCount(len(list)), acceleratorWords[l.Accelerator()])
 			return a.register(cmd.Context(), list)
 		},
 	}
 	cmd.Flags().IntVar(&hosts, "hosts", 3, "`NUMBER` of hosts")
 	return cmd
+}
+
+func hostCount(n int) string {
+	if n == 1 {
+		return "1 host"
+	}
+	return fmt.Sprintf("%d hosts", n)
 }
 
 var acceleratorWords = map[string]string{"kvm": "KVM", "tcg": "TCG (software emulation, because KVM does not work here)"}
@@ -112,7 +119,6 @@ func (a *app) register(ctx context.Context, hosts []lab.Host) error {
 	var errs []error
 	for _, h := range hosts {
 		host := &v1.Host{Metadata: v1.ObjectMeta{Name: h.Name, Labels: map[string]string{"lab": "true"}}, Spec: v1.HostSpec{URI: h.URI}}
-		host.APIVersion, host.Kind = v1.APIVersion, v1.KindHost
 		_, err := c.CreateHost(ctx, host)
 		var connection *client.ConnectionError
 		switch {

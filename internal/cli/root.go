@@ -63,10 +63,22 @@ Write down what should be, apply it, and ask how it is:
 		{groupRun, newServer(a)}, {groupRun, newLab(a)}, {groupRun, newVersion(a)}, {groupRun, newCompletion()},
 	} {
 		c.cmd.GroupID = c.group
+		c.cmd.SuggestFor = habits[c.cmd.Name()]
 		root.AddCommand(c.cmd)
 	}
 	root.AddCommand(newExitCodesTopic())
 	return root
+}
+
+// habits are words that hands used to kubectl, virsh and their like type, and the command they mean here.
+var habits = map[string][]string{
+	"apply":    {"create", "define", "edit"},
+	"get":      {"list", "ls", "show"},
+	"describe": {"inspect", "info", "dominfo", "explain"},
+	"delete":   {"undefine", "rm", "remove"},
+	"start":    {"run", "boot", "resume"},
+	"stop":     {"shutdown", "destroy", "poweroff"},
+	"restart":  {"reboot", "reset"},
 }
 
 const (
