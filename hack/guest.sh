@@ -6,9 +6,10 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${GUEST_DIR:-$(dirname "$here")/.cache/guest}
 
-# What the guest can drive: virtio, the power button, CD-ROMs on virtio-scsi or (machine type pc) IDE. Debian's cloud kernel
-# has no AHCI driver, so a SATA CD-ROM, as on q35, is not seen.
-wanted=(virtio_pci virtio_blk virtio_net virtio_console virtio_rng virtio_scsi ata_piix sr_mod isofs button evdev)
+# What the guest can drive: virtio, the power button, the panic device, CD-ROMs on virtio-scsi or (machine type pc) IDE. Debian's
+# cloud kernel has no AHCI driver, so a SATA CD-ROM, as on q35, is not seen.
+wanted=(virtio_pci virtio_blk virtio_net virtio_console virtio_rng virtio_scsi ata_piix sr_mod isofs button evdev
+  pvpanic_mmio pvpanic_pci)
 
 die() { echo "guest.sh: $*" >&2; exit 1; }
 say() { echo "guest.sh: $*" >&2; }

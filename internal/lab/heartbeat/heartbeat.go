@@ -52,7 +52,7 @@ type Gap struct {
 type Conflict struct {
 	// Where is the sector of the disk, or the line of the log, counting from 0.
 	Where int
-	// Boot is who wrote there, Other whom it ran into; "none" when its record had vanished.
+	// Boot is who wrote there, Other whom it ran into.
 	Boot, Other string
 	// Seen by the guest itself; else concluded from the order of the records.
 	Seen bool
