@@ -33,6 +33,12 @@ func newProblem(status int, detail string, errs ...v1.ProblemError) *problem {
 func init() {
 	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
+		switch {
+		case status == http.StatusUnsupportedMediaType:
+			message = "the body's type is not known here: send the header Content-Type: application/json"
+		case message == "validation failed":
+			message = "the request is not valid"
+		}
 		p := newProblem(status, message)
 		for _, err := range errs {
 			e := v1.ProblemError{Message: err.Error()}

@@ -59,6 +59,8 @@ func TestProblems(t *testing.T) {
 		{"version from the future", "GET", vmsPath + "?watch=true&resourceVersion=999999", "", "", 410, "-", "list again"},
 		{"unknown field of an action", "POST", vmsPath + "/web/actions", "application/json", `{"type": "start", "forced": true}`,
 			422, "body.forced", "unexpected property"},
+		{"an action that does not say what it is", "POST", vmsPath + "/web/actions", "application/x-www-form-urlencoded", `{"type": "start"}`,
+			415, "body", "send the header Content-Type: application/json"},
 		{"no action", "POST", vmsPath + "/web/actions", "application/json", `{"type": "fly"}`, 422, "spec.type", "use start, stop or restart"},
 		{"no document", "POST", "/api/v1/apply?file=x.yaml", "application/yaml", "# nothing\n", 422, "-", "x.yaml"},
 	} {
