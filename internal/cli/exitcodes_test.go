@@ -30,7 +30,7 @@ func TestExitCodes(t *testing.T) {
 		says string
 	}{
 		{"gett vms", ExitUsage, `"gett" is no command of "holdfast"; did you mean "get"?`},
-		{"list vms", ExitUsage, `did you mean "get"?`},
+		{"list vms", ExitUsage, `did you mean "get" or "host"?`},
 		{"destroy web", ExitUsage, `did you mean "stop"?`},
 		{"nonsense", ExitUsage, `"holdfast --help" lists them`},
 		{"host ad", ExitUsage, `"ad" is no command of "holdfast host"; did you mean "add"?`},

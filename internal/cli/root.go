@@ -98,7 +98,7 @@ func group(cmd *cobra.Command) *cobra.Command {
 		text := fmt.Sprintf("%q is no command of %q", args[0], cmd.CommandPath())
 		cmd.SuggestionsMinimumDistance = 2
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			text += fmt.Sprintf("; did you mean %q?", strings.Join(near, `" or "`))
+			text += fmt.Sprintf(`; did you mean "%s"?`, strings.Join(near, `" or "`))
 		} else {
 			text += fmt.Sprintf("; %q lists them", cmd.CommandPath()+" --help")
 		}
