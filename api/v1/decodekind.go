@@ -60,7 +60,7 @@ func (d *docDecoder) header(n *yaml.Node, field string) string {
 	}
 	remedy := "write apiVersion: " + APIVersion
 	if field == "kind" {
-		remedy = "write kind: and " + orList(manifestKinds)
+		remedy = "write kind: " + orList(manifestKinds)
 	}
 	d.problem(n, field, "missing", remedy)
 	return ""

@@ -32,13 +32,13 @@ func (d *docDecoder) mergedEntries(n *yaml.Node, path string, seen map[string]in
 			merges = append(merges, value)
 			continue
 		case key.Kind != yaml.ScalarNode:
-			d.problem(key, path, "a field's name is text, and this is "+describe(key), "")
+			d.keyProblem(key, path, "a field's name is text, and this is "+describe(key), "")
 			continue
 		}
 		line, dup := seen[key.Value]
 		switch {
 		case dup && (own[key.Value] || depth == 0):
-			d.problem(key, join(path, key.Value), fmt.Sprintf("field %q is already given at line %d", key.Value, line), "keep one of the two")
+			d.keyProblem(key, join(path, key.Value), fmt.Sprintf("field %q is already given at line %d", key.Value, line), "keep one of the two")
 			continue
 		case dup:
 			continue

@@ -24,12 +24,23 @@ type docDecoder struct {
 
 func valueOf(o Object) reflect.Value { return reflect.ValueOf(o).Elem() }
 
+// problem notes what is wrong with the value of a field: where the field is written, which for an alias is not where n is.
 func (d *docDecoder) problem(n *yaml.Node, path, problem, remedy string) {
-	p := ManifestError{Line: n.Line, Column: n.Column, FieldError: FieldError{Field: path, Problem: problem, Remedy: remedy}}
-	if at, ok := d.written[path]; ok {
-		p.Line, p.Column = at.line, at.column
+	at, ok := d.written[path]
+	if !ok {
+		at = position{n.Line, n.Column}
 	}
-	d.problems = append(d.problems, p)
+	d.problemAt(at, path, problem, remedy)
+}
+
+// keyProblem notes what is wrong with the name of a field.
+func (d *docDecoder) keyProblem(key *yaml.Node, path, problem, remedy string) {
+	d.problemAt(position{key.Line, key.Column}, path, problem, remedy)
+}
+
+func (d *docDecoder) problemAt(at position, path, problem, remedy string) {
+	d.problems = append(d.problems,
+		ManifestError{Line: at.line, Column: at.column, FieldError: FieldError{Field: path, Problem: problem, Remedy: remedy}})
 	if len(d.problems)+len(d.file.problems) >= maxProblems {
 		d.file.nodes = min(d.file.nodes, 0) // that is enough to begin with
 	}
@@ -102,7 +113,7 @@ func (d *docDecoder) structure(n *yaml.Node, v reflect.Value, path string) {
 		if !ok {
 			remedy, meant := suggest(key.Value, v.Type(), path)
 			d.meant[meant] = true
-			d.problem(key, field, fmt.Sprintf("unknown field %q", key.Value), remedy)
+			d.keyProblem(key, field, fmt.Sprintf("unknown field %q", key.Value), remedy)
 			return
 		}
 		d.value(value, v.FieldByIndex(index), field)

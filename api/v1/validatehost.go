@@ -26,7 +26,7 @@ func (v *validator) uri(field, text string) {
 		return
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Opaque != "" {
+	if err != nil || u.Scheme == "" || u.Opaque != "" {
 		v.add(field, fmt.Sprintf("%q is not a URI", text), uriRemedy)
 		return
 	}
