@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,9 +18,13 @@ const (
 	tcg = "tcg"
 )
 
-// kvmProbeTime is how long the probe guest may take. It takes a fifth of a second where KVM works; where KVM is there in name
-// only (a nested one that hangs or crawls) it takes several, if it ends at all.
-const kvmProbeTime = 1500 * time.Millisecond
+// What the probe guest may take. Where KVM works it takes a fifth of a second of CPU time; where KVM is there in name only (a
+// nested one that hangs or crawls) it takes several seconds, if it ends at all. CPU time tells, since a machine that has much
+// else to do is slow with working KVM too.
+const (
+	kvmProbeCPU  = 1500 * time.Millisecond
+	kvmProbeTime = 20 * time.Second
+)
 
 // probeGuest is a boot sector that ends QEMU with exit status probeExit through the isa-debug-exit device.
 //
@@ -64,7 +69,7 @@ func bootsWithKVM(ctx context.Context) (bool, error) {
 	defer os.Remove(disk.Name())
 	defer disk.Close()
 	const floppy = 1440 * 1024
-	if _, err := disk.Write(append(append(probeGuest, make([]byte, 510-len(probeGuest))...), 0x55, 0xaa)); err != nil {
+	if _, err := disk.Write(slices.Concat(probeGuest, make([]byte, 510-len(probeGuest)), []byte{0x55, 0xaa})); err != nil {
 		return false, err
 	}
 	if err := disk.Truncate(floppy); err != nil {
@@ -81,11 +86,15 @@ func bootsWithKVM(ctx context.Context) (bool, error) {
 		_ = cmd.Wait()
 		close(ended)
 	}()
-	select {
-	case <-ended:
-		return cmd.ProcessState.ExitCode() == probeExit, nil
-	case <-ctx.Done():
-	case <-time.After(kvmProbeTime):
+	for deadline := time.Now().Add(kvmProbeTime); time.Now().Before(deadline) && cpuTime(cmd.Process.Pid) < kvmProbeCPU; {
+		select {
+		case <-ended:
+			return cmd.ProcessState.ExitCode() == probeExit, nil
+		case <-time.After(20 * time.Millisecond):
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	// Where KVM is broken the kernel may take seconds to let it go; that is not waited for.
 	_ = cmd.Process.Kill()

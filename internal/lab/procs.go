@@ -120,6 +120,21 @@ func stopped(pid int) bool {
 	return true
 }
 
+// cpuTime is how much CPU time a process has used, its guest's included; 0 when it is gone.
+func cpuTime(pid int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	var user, system time.Duration
+	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
+		return 0
+	}
+	// The kernel counts in hundredths of a second.
+	return (user + system) * 10 * time.Millisecond
+}
+
 // killHosts cuts the power of the named host of the lab in dir, or of all when the name is empty, and waits until nothing of
 // them runs. The kernel lets a PID 1 go only after everything in its namespace.
 func killHosts(ctx context.Context, dir, host string) error {
