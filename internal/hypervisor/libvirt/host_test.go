@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { labtest.Main(m) }
 
 // patience is enough for an emulated guest to boot while the machine has other things to do.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // site is a real host, and a connection to it.
 type site struct {
