@@ -301,13 +301,17 @@ type End struct {
 
 // Hold keeps a VM off, whatever its run strategy, until somebody starts it.
 type Hold struct {
-	By string    `json:"by,omitempty"`
+	// By says who asked.
+	By string `json:"by,omitempty"`
+	// At is when it was accepted.
 	At time.Time `json:"at"`
 }
 
 // Run is what an owner asked for with one start of a Manual VM.
 type Run struct {
-	By string    `json:"by,omitempty"`
+	// By says who asked.
+	By string `json:"by,omitempty"`
+	// At is when it was accepted.
 	At time.Time `json:"at"`
 }
 
