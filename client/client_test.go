@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
@@ -102,12 +104,15 @@ func TestProblems(t *testing.T) {
 
 // The answer to a request that had its effect is lost, as when the server is killed in the middle.
 func TestPostActionAgainAfterALostAnswer(t *testing.T) {
+	var mu sync.Mutex
 	var ids []string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		var request v1.ActionRequest
 		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 			t.Error(err)
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		ids = append(ids, request.RequestID)
 		if len(ids) < 3 {
 			panic(http.ErrAbortHandler)
@@ -118,6 +123,8 @@ func TestPostActionAgainAfterALostAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if len(ids) != 3 || ids[0] == "" || ids[0] != ids[1] || ids[1] != ids[2] || action.Metadata.Name != ids[0] {
 		t.Errorf("request ids %q, action %q", ids, action.Metadata.Name)
 	}
@@ -139,22 +146,25 @@ func TestPostActionSaysHowToAskAgain(t *testing.T) {
 
 // Other writes are not repeated: they could do twice what was wanted once.
 func TestCreateIsNotRepeated(t *testing.T) {
-	calls := 0
-	c := serve(t, func(http.ResponseWriter, *http.Request) { calls++; panic(http.ErrAbortHandler) })
+	var calls atomic.Int32
+	c := serve(t, func(http.ResponseWriter, *http.Request) { calls.Add(1); panic(http.ErrAbortHandler) })
 	_, err := c.CreateVM(t.Context(), &v1.VirtualMachine{Metadata: v1.ObjectMeta{Name: "web"}})
 	var connection *client.ConnectionError
 	if !errors.As(err, &connection) || connection.NotRunning() || !strings.Contains(err.Error(), "may or may not have had its effect") {
 		t.Errorf("got %v", err)
 	}
-	if calls != 1 {
-		t.Errorf("asked %d times", calls)
+	if n := calls.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
 	}
 }
 
 func TestRequestsOnTheWire(t *testing.T) {
+	var mu sync.Mutex
 	var got string
 	var body v1.VirtualMachine
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		got = r.Method + " " + r.URL.RequestURI()
 		body = v1.VirtualMachine{}
 		_ = json.NewDecoder(r.Body).Decode(&body)
@@ -173,12 +183,14 @@ func TestRequestsOnTheWire(t *testing.T) {
 		"POST /api/v1/hosts/h/uncordon":                                     func() { _, _ = c.UncordonHost(ctx, "h") },
 	} {
 		call()
+		mu.Lock()
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		if strings.HasSuffix(want, "s") && body.Kind != v1.KindVirtualMachine && strings.HasPrefix(want, "POST /api/v1/namespaces") {
 			t.Errorf("the body does not say what it is: %+v", body)
 		}
+		mu.Unlock()
 	}
 	if vm.Kind != "" {
 		t.Error("the caller's object was changed")
