@@ -18,6 +18,11 @@ import (
 )
 
 func TestHostIsToldUnreachableInTime(t *testing.T) {
+	t.Run("it falls silent", func(t *testing.T) { silence(t, (*sim.Host).Freeze) })
+	t.Run("it hangs up and then does not answer", func(t *testing.T) { silence(t, func(h *sim.Host) { h.Disconnect(); h.Freeze() }) })
+}
+
+func silence(t *testing.T, fall func(*sim.Host)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "b")
 		w.fake = &fakeCore{}
@@ -27,7 +32,7 @@ func TestHostIsToldUnreachableInTime(t *testing.T) {
 			t.Fatalf("%d hosts connected, want 2", len(up))
 		}
 		frozenAt := time.Now()
-		w.fleet.Host("a").Freeze()
+		fall(w.fleet.Host("a"))
 		pass(2 * time.Minute)
 		lost := events[core.HostLost](w.fake)
 		if i := slices.IndexFunc(lost, func(l core.HostLost) bool { return l.Host != "a" }); i >= 0 {
@@ -184,13 +189,21 @@ func TestMovedAndRemovedHosts(t *testing.T) {
 		if len(up) != 3 || up[2].Host != "a" || up[2].Facts.Hostname != up[1].Facts.Hostname && up[2].Facts.Hostname != up[0].Facts.Hostname {
 			t.Errorf("after its address changed a was not connected anew: %+v", up)
 		}
+		w.fleet.Host("a").DefineForeign("at the old address", 1<<20, true)
+		pass(time.Second)
+		for _, seen := range events[core.DomainSeen](w.fake) {
+			t.Errorf("the old address is still looked at: %+v", seen)
+		}
+		w.put(layout.HostStatusKey("b"), []byte(`{}`)) // as if its last status had been written just now
 		if _, err := w.store.Txn(t.Context(), store.Txn{Delete: []string{layout.HostSpecKey("b")}}); err != nil {
 			t.Fatal(err)
 		}
-		w.put(layout.HostStatusKey("b"), []byte(`{}`)) // as if its last status had been under way
 		pass(time.Second)
 		if gone := events[core.HostRemoved](w.fake); len(gone) != 1 || gone[0].Name != "b" {
 			t.Errorf("the removal was not told: %+v", gone)
+		}
+		if w.get(layout.HostStatusKey("b")) != nil {
+			t.Errorf("the status of a removed host is left")
 		}
 		before := len(w.fake.seen)
 		w.fleet.Host("b").DefineForeign("x", 1<<20, true) // a, at the same address, shows it; b must not

@@ -96,12 +96,12 @@ func TestNewsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.fake = &fakeCore{}
-		w.run(func(o *Options) { o.EventLimit = 100 })
+		stop := w.run(func(o *Options) { o.EventLimit = 100 })
 		pass(time.Second)
-		for round := range 4 {
+		for _, hundred := range []int{9, 8, 7, 6} { // the order of their keys is not that of their age
 			var notices []core.Notice
 			for n := range 60 {
-				notices = append(notices, core.Notice{Object: vmRef(100*round + n), Reason: "Started"})
+				notices = append(notices, core.Notice{Object: vmRef(100*hundred + n), Reason: "Started"})
 			}
 			w.say(notices...)
 			pass(2 * time.Second)
@@ -109,8 +109,25 @@ func TestNewsAreBounded(t *testing.T) {
 		if got := len(w.keys(layout.Event)); got != 100 {
 			t.Errorf("%d events, want 100", got)
 		}
-		if w.event(vmRef(359), "Started") == nil || w.event(vmRef(0), "Started") != nil {
+		if w.event(vmRef(659), "Started") == nil || w.event(vmRef(959), "Started") != nil || w.event(vmRef(759), "Started") == nil {
 			t.Errorf("not the newest events are kept")
+		}
+		stop()
+		w.run(func(o *Options) { o.EventLimit = 100 })
+		pass(time.Second)
+		w.say(core.Notice{Object: vmRef(1), Reason: "Started"})
+		pass(2 * time.Second)
+		if w.event(vmRef(1), "Started") == nil || w.event(vmRef(600), "Started") == nil || len(w.keys(layout.Event)) != 100 {
+			t.Errorf("after a change of leaders not the newest events are kept")
+		}
+		var burst []core.Notice
+		for n := range 250 {
+			burst = append(burst, core.Notice{Object: vmRef(1000 + n), Reason: "Started"})
+		}
+		w.say(burst...)
+		pass(5 * time.Second)
+		if w.event(vmRef(1000), "Started") != nil || w.event(vmRef(1249), "Started") == nil || len(w.keys(layout.Event)) != 100 {
+			t.Errorf("a burst leaves %d events, want the newest 100", len(w.keys(layout.Event)))
 		}
 	})
 }
