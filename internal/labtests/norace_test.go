@@ -1,0 +1,5 @@
+//go:build !race
+
+package labtests
+
+var raceFlag []string
