@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	golibvirt "github.com/digitalocean/go-libvirt"
 	"libvirt.org/go/libvirtxml"
@@ -32,13 +31,15 @@ func (h *hostCaps) domainType() string {
 
 // onceCaps asks once; a failed answer is not kept.
 type onceCaps struct {
-	mu    sync.Mutex
-	known *hostCaps
+	asking gate
+	known  *hostCaps
 }
 
 func (o *onceCaps) get(ctx context.Context, c *conn) (*hostCaps, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	if err := o.asking.enter(ctx); err != nil {
+		return nil, fmt.Errorf("get capabilities: %w", err)
+	}
+	defer o.asking.leave()
 	if o.known != nil {
 		return o.known, nil
 	}

@@ -11,10 +11,6 @@ import (
 	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 )
 
-// jobsPerLink bounds how many slow calls share one link. libvirtd carries out 5 requests of a client at a time
-// (max_client_requests) and reads no more until one is done; one place stays free.
-const jobsPerLink = 4
-
 // errClosed is why a connection that was closed by its owner is lost.
 var errClosed = errors.New("the connection was closed")
 
@@ -41,7 +37,11 @@ type conn struct {
 var _ hypervisor.Conn = (*conn)(nil)
 
 func newConn(t *target) *conn {
-	return &conn{target: t, events: make(chan hypervisor.Event)}
+	return &conn{
+		target: t, events: make(chan hypervisor.Event),
+		jobs: jobLinks{opening: newGate(), busy: map[*link]int{}},
+		caps: onceCaps{asking: newGate()},
+	}
 }
 
 func (c *conn) open(ctx context.Context) (err error) {
@@ -134,49 +134,12 @@ func (c *conn) ask(ctx context.Context, op string, f func(*golibvirt.Libvirt) er
 func (c *conn) work(ctx context.Context, op string, f func(*golibvirt.Libvirt) error) error {
 	l, err := c.jobs.acquire(ctx, c.addLink)
 	if err != nil {
-		return fmt.Errorf("%s: %w", op, err)
+		err = fmt.Errorf("%s: %w", op, err)
+		if ctx.Err() != nil {
+			c.fail(err) // a host that does not even greet in time
+		}
+		return err
 	}
 	defer c.jobs.release(l)
 	return c.call(ctx, l, op, f)
-}
-
-// jobLinks shares links among slow jobs. It opens one when all are taken.
-type jobLinks struct {
-	mu   sync.Mutex
-	busy map[*link]int
-}
-
-func (j *jobLinks) acquire(ctx context.Context, open func(context.Context) (*link, error)) (*link, error) {
-	if l := j.takeFree(); l != nil {
-		return l, nil
-	}
-	l, err := open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.busy == nil {
-		j.busy = map[*link]int{}
-	}
-	j.busy[l] = 1
-	return l, nil
-}
-
-func (j *jobLinks) takeFree() *link {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for l, n := range j.busy {
-		if n < jobsPerLink {
-			j.busy[l]++
-			return l
-		}
-	}
-	return nil
-}
-
-func (j *jobLinks) release(l *link) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.busy[l]--
 }
