@@ -10,7 +10,8 @@ import (
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 )
 
-// Watching is what each collection's GET understands.
+// Watching is what each collection's GET understands. It is exported, as its like are, because huma fills embedded structs only
+// when they are.
 type Watching struct {
 	Watch           bool   `query:"watch" doc:"Stream the changes instead of a list: one JSON object a line."`
 	ResourceVersion string `query:"resourceVersion" doc:"Where a watch resumes: a list's resourceVersion, or the one of the last line that had one. Empty: begin with the current objects."`

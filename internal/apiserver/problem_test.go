@@ -132,7 +132,7 @@ func TestApplyProblems(t *testing.T) {
 func TestApplyTooMuch(t *testing.T) {
 	w := newWorld(t)
 	var manifest strings.Builder
-	for i := range 3000 {
+	for i := range 2100 {
 		fmt.Fprintf(&manifest, "apiVersion: holdfast/v1\nkind: VirtualMachine\nmetadata: {name: vm%d}\nspec: {template: {memory: 1Gi}}\n---\n", i)
 	}
 	_, err := w.client.Apply(t.Context(), "", []byte(manifest.String()), client.ApplyOptions{})

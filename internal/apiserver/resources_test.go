@@ -2,12 +2,16 @@ package apiserver_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"os/user"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
+	"github.com/holdfast-vm/holdfast/internal/apiserver"
 )
 
 func TestVMs(t *testing.T) {
@@ -213,6 +217,22 @@ spec: {uri: "qemu:///system"}
 		if got := apply(manifests, tc.options); got != tc.want {
 			t.Errorf("%+v: got %q, want %q", tc.options, got, tc.want)
 		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	w := newWorld(t)
+	if resp, _ := w.raw(http.MethodGet, "/metrics", "", ""); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("without metrics: %d", resp.StatusCode)
+	}
+	metrics := prometheus.NewRegistry()
+	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "answers_total"})
+	metrics.MustRegister(counter)
+	counter.Add(42)
+	answer := httptest.NewRecorder()
+	apiserver.New(w.registry, apiserver.Options{Metrics: metrics}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if !strings.Contains(answer.Body.String(), "answers_total 42") {
+		t.Errorf("got %d %s", answer.Code, answer.Body)
 	}
 }
 
