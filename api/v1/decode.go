@@ -21,6 +21,8 @@ const (
 	MaxManifestSize = 8 << 20
 	// maxNodes that are looked at, each use of an alias counted anew.
 	maxNodes = 1_000_000
+	// maxElements of a list.
+	maxElements = 1000
 	// maxProblems that are reported; more help nobody, and finding them takes time.
 	maxProblems = 50
 )

@@ -207,7 +207,7 @@ spec:
 // What eats machines is refused, soon.
 func TestDecodeBombs(t *testing.T) {
 	head := "apiVersion: holdfast/v1\nkind: VirtualMachine\nmetadata: {name: a}\nspec:\n  template:\n    memory: 1Gi\n"
-	many := strings.Repeat("*a,", 200_000)
+	many := strings.Repeat("*a,", 10_000)
 	fields := ""
 	for i := range 1000 {
 		fields += fmt.Sprintf("f%d: x, ", i)
@@ -217,8 +217,10 @@ func TestDecodeBombs(t *testing.T) {
 		laughs += fmt.Sprintf("x%d: &a%d {<<: [*a%d, *a%d]}\n", i, i+1, i, i)
 	}
 	for name, c := range map[string]struct{ in, want string }{
-		"aliases":       {head + "    disks: [&a {name: x, pool: p, volume: v}, " + many + "]\n", "the file is too large when its aliases are written out"},
-		"wrong aliases": {head + "    disks: [&a {" + fields + "}," + many + "]\n", "and more problems after these"},
+		"aliases": {"apiVersion: holdfast/v1\nkind: VirtualMachine\nmetadata: {name: a, labels: &a {" + fields + "}, annotations: {<<: [" + many + "]}}\n",
+			"the file is too large when its aliases are written out"},
+		"long list":     {head + "    disks: [&a {name: x, pool: p, volume: v}, " + many + "]\n", "the list has 10001 elements: keep it within 1000"},
+		"wrong aliases": {head + "    disks: [&a {" + fields + "}" + strings.Repeat(", *a", 900) + "]\n", "and more problems after these"},
 		"laughs":        {"apiVersion: holdfast/v1\nkind: VirtualMachine\n" + laughs + "spec: {<<: *a40}\n", `"<<" is nested too deeply`},
 		"itself":        {head + "    cpu: &a {<<: *a}\n", `"<<" is nested too deeply`},
 		"deep":          {strings.Repeat("[", 20_000), "exceeded max depth"},

@@ -125,10 +125,11 @@ func (d *docDecoder) list(n *yaml.Node, v reflect.Value, path string) {
 		d.problem(n, path, "this is "+describe(n)+" where a list is needed", `begin each element with "- "`)
 		return
 	}
+	if len(n.Content) > maxElements {
+		d.problem(n, path, fmt.Sprintf("the list has %d elements", len(n.Content)), fmt.Sprintf("keep it within %d", maxElements))
+		return
+	}
 	for i, c := range n.Content {
-		if d.file.nodes < 0 {
-			return
-		}
 		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
 		d.value(c, v.Index(i), FieldIndex(path, i))
 	}
