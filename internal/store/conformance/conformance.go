@@ -65,7 +65,7 @@ func Cases() []Case {
 	return slices.Concat(keyCases, txnCases, watchCases, electionCases, closeCases)
 }
 
-// context is the time a case has.
+// patient is the time a case has.
 func patient(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
@@ -85,7 +85,7 @@ func mustTxn(t *testing.T, st store.Store, txn store.Txn) int64 {
 	t.Helper()
 	rev, err := st.Txn(patient(t), txn)
 	if err != nil {
-		t.Fatalf("transaction: %v", err)
+		t.Fatal(err)
 	}
 	return rev
 }

@@ -71,12 +71,12 @@ func list(t *testing.T, st Store) {
 
 // More keys than a store would read in one go.
 func listMany(t *testing.T, st Store) {
-	const n = 20_100
+	const n = 10_100
 	var keys []string
 	for i := range n {
 		keys = append(keys, fmt.Sprintf("/many/%06d", i))
 	}
-	for part := range slices.Chunk(keys, store.MaxTxnOps) {
+	for part := range slices.Chunk(keys, 1000) {
 		mustTxn(t, st, puts(0, part...))
 	}
 	if kvs, _ := mustList(t, st, "/many/"); !slices.Equal(keysOf(kvs), keys) {
