@@ -19,7 +19,7 @@ import (
 
 func TestHostIsToldUnreachableInTime(t *testing.T) {
 	t.Run("it falls silent", func(t *testing.T) { silence(t, (*sim.Host).Freeze) })
-	t.Run("it hangs up and then does not answer", func(t *testing.T) { silence(t, func(h *sim.Host) { h.Disconnect(); h.Freeze() }) })
+	t.Run("it hangs up and then does not answer", func(t *testing.T) { silence(t, func(h *sim.Host) { h.Freeze(); h.Disconnect() }) })
 }
 
 func silence(t *testing.T, fall func(*sim.Host)) {

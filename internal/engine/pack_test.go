@@ -128,3 +128,27 @@ func TestPackFillsTransactions(t *testing.T) {
 		t.Errorf("the second transaction changes %d keys and leaves %d decisions, want 36 and none", len(b.changes), len(tm.queue))
 	}
 }
+
+func TestCommandsWaitForTheLastPart(t *testing.T) {
+	tm := packTerm(1, 64)
+	e := tm.book.vms[vmKey(0)]
+	e.generation = 41
+	for g := range int64(40) {
+		e.kept = append(e.kept, g+1)
+	}
+	parts := tm.split(tm.prepare(core.Unit{
+		Writes: []core.Write{
+			core.WriteVM{Key: vmKey(0), UID: vmUID(0), Status: &v1.VirtualMachineStatus{}},
+			core.ReleaseRevisions{Key: vmKey(0), UID: vmUID(0), Before: 41},
+		},
+		Commands: []core.Command{{ID: 1}},
+	}))
+	if len(parts) != 3 || len(parts[0].puts) != 1 {
+		t.Fatalf("%d parts, the first of which puts %d keys: want 3, and the decision in the first", len(parts), len(parts[0].puts))
+	}
+	for i, want := range []int{0, 0, 1} {
+		if got := len(parts[i].commands); got != want {
+			t.Errorf("%d commands leave after part %d, want %d", got, i, want)
+		}
+	}
+}
