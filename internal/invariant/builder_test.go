@@ -40,7 +40,7 @@ func (l *logbook) wait(d time.Duration) { l.now = l.now.Add(d) }
 
 func (l *logbook) commit(changes ...store.Change) {
 	l.rev++
-	l.add(Commit{changes})
+	l.add(Commit{Changes: changes})
 }
 
 func (l *logbook) config(c v1.ClusterConfigSpec) {

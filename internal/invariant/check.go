@@ -98,7 +98,7 @@ func trimmed(e Entry, uid string) Entry {
 	if !ok || uid == "" {
 		return e
 	}
-	var own Commit
+	own := Commit{Sent: c.Sent}
 	for _, ch := range c.Changes {
 		if concerns(ch, uid) {
 			own.Changes = append(own.Changes, ch)

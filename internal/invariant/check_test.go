@@ -278,6 +278,16 @@ func TestStories(t *testing.T) {
 			l.wait(time.Millisecond)
 			l.launch("h1", "a", "i1")
 		}, ""},
+		{"a decision was on its way for long when the stop came", func(l *logbook) {
+			l.vm("a", nil)
+			sent := l.now
+			l.wait(time.Second)
+			l.post("s1", stop, "a", false)
+			l.wait(time.Minute)
+			l.status("a", instanceOn("h1", "i1", v1.PhaseLaunching))
+			last := &l.entries[len(l.entries)-1]
+			last.Fact = Commit{Changes: last.Fact.(Commit).Changes, Sent: sent}
+		}, ""},
 		{"an edit lifts a hold", func(l *logbook) {
 			l.vm("a", nil)
 			l.post("s1", stop, "a", false)

@@ -132,7 +132,11 @@ var StopSticks = Check{
 				if in == nil {
 					continue
 				}
-				if stop := m.binding(w, in.created.rev); stop != nil && in.created.at.Sub(stop.posted.at) > underWay {
+				decided := in.created.at.Add(-underWay)
+				if c := e.Fact.(Commit); !c.Sent.IsZero() {
+					decided = c.Sent
+				}
+				if stop := m.binding(w, in.created.rev); stop != nil && decided.After(stop.posted.at) {
 					complain(m.uid, "instance %s of VM %s was made at revision %d after stop %s was durable at %d",
 						in.id, m.name(), in.created.rev, stop.id(), stop.posted.rev)
 				}

@@ -29,7 +29,11 @@ type Fact interface {
 }
 
 // Commit is one revision of the store. Give the whole prefix layout.Root, from the first revision on.
-type Commit struct{ Changes []store.Change }
+type Commit struct {
+	Changes []store.Change
+	// Sent is when the write left its writer, if it was on its way for long; zero means that it arrived at once.
+	Sent time.Time
+}
 
 // Domain is a change of a domain's real state on a host, seen from outside.
 type Domain struct {

@@ -45,6 +45,7 @@ func (g *generator) setting(seed uint64) Setting {
 		Fleet: sim.Options{
 			Latency:    sim.Range{Max: pick(g, 0, 5*ms, 200*ms)},
 			Answer:     sim.Range{Max: pick(g, 0, 5*ms, 200*ms)},
+			Backlog:    sim.Range{Max: pick(g, 0, time.Second, 20*time.Second)},
 			EventDelay: sim.Range{Max: pick(g, 0, 50*ms, 2*time.Second)},
 			EventLoss:  pick(g, 0, 10), EventTwice: pick(g, 0, 10),
 		},
@@ -95,7 +96,11 @@ func (g *generator) step(i, hosts int) Step {
 		return Step{Verb: Isolate, For: lasts}
 	}
 	pause := time.Duration(g.Int64N(int64(pick(g, time.Nanosecond, time.Second, 15*time.Second)))).Truncate(time.Millisecond)
-	return Step{Verb: Kill, Moment: pick(g, AnyTime, BeforeWrite, AfterWrite, BeforeCall, AfterCall), N: 1 + g.IntN(4), For: pause}
+	kill := Step{Verb: Kill, Moment: pick(g, AnyTime, BeforeWrite, AfterWrite, LateWrite, BeforeCall, AfterCall), N: 1 + g.IntN(4), For: pause}
+	if kill.Moment == LateWrite {
+		kill.Late = time.Duration(g.Int64N(int64(20 * time.Second))).Truncate(time.Millisecond)
+	}
+	return kill
 }
 
 func (g *generator) apply(vm string) Step {

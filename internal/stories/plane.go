@@ -30,6 +30,7 @@ const (
 	AnyTime     Moment = "any time"
 	BeforeWrite Moment = "before a write"
 	AfterWrite  Moment = "after a write"
+	LateWrite   Moment = "at a write that arrives later"
 	BeforeCall  Moment = "before a call"
 	AfterCall   Moment = "after a call"
 )
@@ -39,6 +40,8 @@ type trap struct {
 	at    Moment
 	n     int
 	pause time.Duration
+	// late is when a LateWrite arrives.
+	late time.Duration
 }
 
 // Boot starts a control plane.
@@ -145,34 +148,43 @@ func (w *World) spring(t *trap, why string) {
 	}
 }
 
-// caught reports whether the process has walked into a trap.
-func (p *Plane) caught(at Moment) bool {
+// caught is the trap that the process has walked into; nil: none.
+func (p *Plane) caught(at Moment) *trap {
 	w := p.w
 	w.mu.Lock()
 	t := w.armed
 	if t == nil || t.at != at || p.dead {
 		w.mu.Unlock()
-		return false
+		return nil
 	}
 	t.n--
-	hit := t.n <= 0
-	if hit {
-		w.armed = nil
+	if t.n > 0 {
+		w.mu.Unlock()
+		return nil
 	}
+	w.armed = nil
 	w.mu.Unlock()
-	if hit {
-		w.Replace(t.pause)
-	}
-	return hit
+	w.Replace(t.pause)
+	return t
 }
 
 // onWrite is asked before each write of the process.
-func (p *Plane) onWrite(store.Txn) memory.Fault {
-	if p.caught(BeforeWrite) {
+func (p *Plane) onWrite(txn store.Txn) memory.Fault {
+	if p.caught(BeforeWrite) != nil {
 		p.Kill(string(BeforeWrite))
 		return memory.Fault{Drop: true, Kill: true}
 	}
-	if p.caught(AfterWrite) && p.dies(string(AfterWrite)) {
+	if t := p.caught(LateWrite); t != nil {
+		p.Kill(string(LateWrite))
+		sent := time.Now()
+		time.AfterFunc(t.late, func() {
+			rev, err := p.w.Store.Txn(p.w.ctx, txn)
+			p.w.rec.late(rev, sent)
+			p.w.fault("", fmt.Sprintf("a late write of %s arrives (%v)", p.name, err))
+		})
+		return memory.Fault{Drop: true, Kill: true}
+	}
+	if p.caught(AfterWrite) != nil && p.dies(string(AfterWrite)) {
 		// No call may leave any more, and the write lands all the same.
 		p.proc.Kill()
 		time.AfterFunc(p.w.setting.Write+time.Millisecond, p.cancel)
@@ -189,7 +201,7 @@ func (p *Plane) onCall(left bool, c sim.Call) {
 	if left {
 		at = AfterCall
 	}
-	if p.caught(at) {
+	if p.caught(at) != nil {
 		p.Kill(string(at) + " (" + c.Op + ")")
 	}
 }

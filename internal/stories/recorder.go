@@ -21,7 +21,7 @@ type recorder struct {
 	mu      sync.Mutex
 	outside []invariant.Entry
 	commits []invariant.Entry
-	seen    int64 // the newest revision in commits
+	sent    map[int64]time.Time // when the writes left that arrived late, by revision
 }
 
 // add logs a fact that happens now, with the store's revision: what is durable at this moment is what came before it.
@@ -47,7 +47,6 @@ func (r *recorder) follow(ctx context.Context) {
 		}
 		r.mu.Lock()
 		r.commits = append(r.commits, invariant.Entry{At: time.Now(), Rev: b.Revision, Fact: invariant.Commit{Changes: b.Changes}})
-		r.seen = b.Revision
 		r.mu.Unlock()
 	}
 }
@@ -56,7 +55,42 @@ func (r *recorder) follow(ctx context.Context) {
 func (r *recorder) log() []invariant.Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for i, e := range r.commits {
+		if sent, late := r.sent[e.Rev]; late {
+			r.commits[i].Fact = invariant.Commit{Changes: e.Fact.(invariant.Commit).Changes, Sent: sent}
+		}
+	}
 	return invariant.Merge(r.commits, r.outside)
+}
+
+// late notes that a revision was made by a write that had left long before.
+func (r *recorder) late(rev int64, sent time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent[rev] = sent
+}
+
+// definedLate reports whether the domain was defined, for the last time, after its VM had been removed.
+func (r *recorder) definedLate(uid string) bool {
+	late, removed, keys := false, false, map[string]string{}
+	for _, e := range r.log() {
+		switch f := e.Fact.(type) {
+		case invariant.Commit:
+			for _, ch := range f.Changes {
+				var o struct{ Metadata v1.ObjectMeta }
+				if ch.Deleted {
+					removed = removed || keys[ch.Key] == uid
+				} else if strings.HasPrefix(ch.Key, layout.Spec) && json.Unmarshal(ch.Value, &o) == nil {
+					keys[ch.Key] = o.Metadata.UID
+				}
+			}
+		case invariant.Domain:
+			if f.UUID == uid && f.Op == "define" {
+				late = removed
+			}
+		}
+	}
+	return late
 }
 
 // asked is at which revision each VM's newest spec and each action became durable, by uid.

@@ -122,7 +122,7 @@ func (w *World) do(u *users, s Step) error {
 	case Cordon:
 		return w.cordon(u, s)
 	case Kill:
-		w.Arm(trap{s.Moment, s.N, s.For})
+		w.Arm(trap{at: s.Moment, n: s.N, pause: s.For, late: s.Late})
 	case Isolate:
 		if p := w.Leader(); p != nil {
 			p.Isolate(s.For)

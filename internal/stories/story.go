@@ -30,6 +30,8 @@ type Step struct {
 	// Moment and N (kill): at the N-th such moment.
 	Moment Moment
 	N      int
+	// Late (kill at a late write) is when the write arrives.
+	Late time.Duration
 	// For is how long it lasts: a fault, the pause until another control plane starts.
 	For time.Duration
 }
@@ -83,6 +85,9 @@ func (s Step) String() string {
 		parts = append(parts, fmt.Sprintf("%s (%d)", s.Moment, s.N))
 	} else if s.N > 0 {
 		parts = append(parts, fmt.Sprint(s.N))
+	}
+	if s.Late > 0 {
+		parts = append(parts, s.Late.String()+" later")
 	}
 	if s.For > 0 {
 		parts = append(parts, "for "+s.For.String())

@@ -44,7 +44,8 @@ func (w *World) Unhappy() []string {
 	}
 	for _, h := range w.Fleet.Hosts() {
 		for _, d := range h.Domains() {
-			if d.ClusterUID != "" && !known[d.VMUID] {
+			// A define that was stuck until after its VM was removed leaves a definition that stays off.
+			if d.ClusterUID != "" && !known[d.VMUID] && (d.State != hypervisor.DomainInactive || !w.rec.definedLate(d.VMUID)) {
 				out = append(out, fmt.Sprintf("host %s has domain %s (%s) of a VM that does not exist", h.Name(), d.Name, d.State))
 			}
 		}

@@ -64,7 +64,7 @@ func NewWorld(s Setting) (*World, error) {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
 	w := &World{setting: s, Store: memory.New()}
-	w.rec = &recorder{store: w.Store}
+	w.rec = &recorder{store: w.Store, sent: map[int64]time.Time{}}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.all.Go(func() { w.rec.follow(w.ctx) })
 

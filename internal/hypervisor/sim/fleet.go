@@ -19,6 +19,9 @@ type Options struct {
 	Seed uint64
 	// Latency is how long a call travels before the host carries it out, Answer how long the answer travels back.
 	Latency, Answer Range
+	// Backlog is how much longer calls take that have waited for a frozen daemon or a pulled cable: they overtake each other and
+	// those that come later.
+	Backlog Range
 	// KeepAlive is how long a host may be silent before its connections are found dead; zero means 15s.
 	KeepAlive time.Duration
 	// EventDelay delays events; with different delays they also overtake each other. EventLoss and EventTwice are how many of

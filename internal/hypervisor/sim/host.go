@@ -92,7 +92,8 @@ func (h *Host) unpark() {
 	waiting := h.parked
 	h.parked = nil
 	for i, p := range waiting {
-		delay := h.fleet.opts.Latency.pick(h.fleet.chance("unpark", h.name, string(rune(i))))
+		chance := h.fleet.chance("unpark", h.name, string(rune(i)))
+		delay := h.fleet.opts.Latency.pick(chance) + h.fleet.opts.Backlog.pick(chance)
 		h.send(delay, p.network, p.do)
 	}
 }

@@ -109,6 +109,21 @@ func TestLateCreate(t *testing.T) {
 	})
 }
 
+// Calls that have waited may be overtaken by those that come after the thaw.
+func TestBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(sim.Options{Backlog: sim.Range{Min: 5 * time.Second}})
+		c := w.connect(t, w.fleet)
+		ok(t, c.Define(t.Context(), machine(vm, "i1")))
+		w.host.Freeze()
+		_ = c.Create(within(t, time.Second), vm, "i1")
+		w.host.Thaw()
+		ok(t, w.connect(t, w.fleet).Undefine(t.Context(), vm, "i1", false))
+		time.Sleep(time.Minute)
+		w.want(t, "gone") // the create came too late: there was nothing to start
+	})
+}
+
 func TestKilledProcessSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(sim.Options{Latency: sim.Range{Min: time.Second}})
