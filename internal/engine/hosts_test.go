@@ -26,7 +26,7 @@ func silence(t *testing.T, fall func(*sim.Host)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "b")
 		w.fake = &fakeCore{}
-		w.run(nil)
+		w.run(func(o *Options) { o.ConnectDeadline = 40 * time.Second }) // it is told in time though a try lasts longer
 		pass(30 * time.Second)
 		if up := events[core.HostConnected](w.fake); len(up) != 2 {
 			t.Fatalf("%d hosts connected, want 2", len(up))

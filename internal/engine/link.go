@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -53,10 +54,12 @@ func (l *link) greet() (err error) {
 	ctx, cancel := context.WithTimeout(l.h.ctx, l.h.o.QueryDeadline)
 	defer cancel()
 	if l.facts, err = l.conn.Facts(ctx); err != nil {
-		return err
+		return fmt.Errorf("ask the host what it is: %w", err)
 	}
-	l.listing, err = l.list()
-	return err
+	if l.listing, err = l.list(); err != nil {
+		return fmt.Errorf("list the host's domains: %w", err)
+	}
+	return nil
 }
 
 // list lists everything on the host.
