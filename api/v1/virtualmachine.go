@@ -339,6 +339,8 @@ type Waiting struct {
 type VirtualMachineStatus struct {
 	// ObservedGeneration is the newest generation of spec that these lines take into account.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// ObservedRunStrategy is the run strategy of that generation.
+	ObservedRunStrategy RunStrategy `json:"observedRunStrategy,omitempty"`
 	// PrintableStatus is the one word for tables.
 	PrintableStatus string `json:"printableStatus,omitempty"`
 	// MachineType is what the machine type's alias was resolved to at the first start; empty before.

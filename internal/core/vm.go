@@ -67,29 +67,24 @@ func (c *Core) decide(v *fleet.VM) {
 	}
 }
 
-// observeGeneration: a new spec gives a crash-looping VM a fresh chance.
+// observeGeneration: a new spec gives a crash-looping VM a fresh chance, and a change to Manual touches nothing: a VM that was wanted
+// on stays so, for one run.
 func (c *Core) observeGeneration(v *fleet.VM) {
 	if v.Status.ObservedGeneration == v.Generation {
 		return
 	}
+	wanted := lifecycle.WantsOn(v.Status.ObservedRunStrategy, v.Status)
 	st := v.Mutable()
 	if st.ObservedGeneration != 0 {
 		st.CrashLoop = nil
 	}
-	if v.Strategy != v1.RunManual {
+	switch {
+	case v.Strategy != v1.RunManual:
 		st.Run = nil
-	} else if st.Run == nil && underWay(st) {
-		st.Run = &v1.Run{At: c.now} // a change to Manual touches nothing: what was under way becomes a run
+	case wanted && st.Run == nil:
+		st.Run = &v1.Run{At: c.now}
 	}
-	st.ObservedGeneration = v.Generation
-}
-
-// underWay: the VM has an instance that nobody stops for good, or waits for one.
-func underWay(st *v1.VirtualMachineStatus) bool {
-	if in := st.Instance; in != nil {
-		return in.Stop == nil || in.Stop.Reason == v1.StopReasonRestart
-	}
-	return st.Waiting != nil
+	st.ObservedGeneration, st.ObservedRunStrategy = v.Generation, v.Strategy
 }
 
 // wishStop records on the instance that it should end: by deletion, hold or run strategy.

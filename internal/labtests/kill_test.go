@@ -54,7 +54,7 @@ func TestServerKilled(t *testing.T) {
 	users.Go(func() {
 		random := rand.New(rand.NewPCG(random.Uint64(), 2))
 		for ctx.Err() == nil {
-			w.ask(ctx, random, owners[random.IntN(len(owners))])
+			w.ask(random, owners[random.IntN(len(owners))])
 			pause(ctx, time.Duration(200+random.IntN(1500))*time.Millisecond)
 		}
 	})
@@ -74,14 +74,14 @@ func TestServerKilled(t *testing.T) {
 }
 
 // ask makes one request of an owner. A request that breaks off is repeated with the same id until it is answered.
-func (w *world) ask(ctx context.Context, random *rand.Rand, o *owner) {
+func (w *world) ask(random *rand.Rand, o *owner) {
 	if o.deleted {
 		return
 	}
 	kind, force := v1.ActionStop, random.IntN(3) == 0
 	switch {
 	case random.IntN(12) == 0:
-		persist(ctx, func() error {
+		w.persist(func() error {
 			_, err := w.server.client.DeleteVM(context.Background(), "", o.name, client.DeleteOptions{Force: force})
 			return err
 		})
@@ -89,7 +89,7 @@ func (w *world) ask(ctx context.Context, random *rand.Rand, o *owner) {
 		o.ends++
 		return
 	case !o.on:
-		kind, o.on = v1.ActionStart, true
+		kind, force, o.on = v1.ActionStart, false, true
 		o.boots++
 	case random.IntN(2) == 0:
 		kind = v1.ActionRestart
@@ -101,7 +101,7 @@ func (w *world) ask(ctx context.Context, random *rand.Rand, o *owner) {
 	}
 	id := client.NewRequestID()
 	o.requests = append(o.requests, id)
-	persist(ctx, func() error {
+	w.persist(func() error {
 		_, err := w.server.client.PostAction(context.Background(), "", o.name, v1.ActionRequest{RequestID: id, Type: kind, Force: force})
 		return err
 	})
@@ -109,13 +109,19 @@ func (w *world) ask(ctx context.Context, random *rand.Rand, o *owner) {
 
 // persist repeats what breaks off, because the server is dead at the moment, until it is answered. It does so even when the test is
 // about to end: what was begun must be known to have been accepted.
-func persist(_ context.Context, request func() error) {
+func (w *world) persist(request func() error) {
 	for range 600 {
-		if err := request(); err == nil || !client.IsUnavailable(err) {
+		err := request()
+		switch {
+		case err == nil:
+			return
+		case !client.IsUnavailable(err):
+			w.t.Errorf("a request was refused: %v", err)
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+	w.t.Error("a request could not be made within a minute")
 }
 
 // asWanted waits until the VM is as its owner wants, and judges from outside what it went through.
