@@ -41,13 +41,17 @@ const (
 )
 
 // VMSpecKey and the others name the keys of one object.
-func VMSpecKey(namespace, name string) string       { return Spec + VM + "/" + namespace + "/" + name }
-func VMStatusKey(namespace, name string) string     { return Status + VM + "/" + namespace + "/" + name }
-func HostSpecKey(name string) string                { return Spec + Host + "/" + name }
-func HostStatusKey(name string) string              { return Status + Host + "/" + name }
-func ConfigSpecKey() string                         { return Spec + Config + "/" + v1.ClusterConfigName }
-func ActionSpecKey(namespace, name string) string   { return Spec + Action + "/" + namespace + "/" + name }
-func ActionStatusKey(namespace, name string) string { return Status + Action + "/" + namespace + "/" + name }
+func VMSpecKey(namespace, name string) string   { return Spec + VM + "/" + namespace + "/" + name }
+func VMStatusKey(namespace, name string) string { return Status + VM + "/" + namespace + "/" + name }
+func HostSpecKey(name string) string            { return Spec + Host + "/" + name }
+func HostStatusKey(name string) string          { return Status + Host + "/" + name }
+func ConfigSpecKey() string                     { return Spec + Config + "/" + v1.ClusterConfigName }
+func ActionSpecKey(namespace, name string) string {
+	return Spec + Action + "/" + namespace + "/" + name
+}
+func ActionStatusKey(namespace, name string) string {
+	return Status + Action + "/" + namespace + "/" + name
+}
 
 // RevisionKey is where the spec of an older generation is kept. Generations sort as numbers.
 func RevisionKey(uid string, generation int64) string {
