@@ -41,7 +41,8 @@ type Options struct {
 	// once (max_client_requests), and one is kept for looking.
 	CommandsPerHost int
 
-	// ObjectsPerTxn is how many keys one transaction changes, unless one decision alone needs more; zero means 64.
+	// ObjectsPerTxn is how many keys one transaction changes, unless one decision alone needs more; zero means 512. Transactions
+	// are written one after another, so their number bounds throughput under load; without load they are as small as decisions.
 	ObjectsPerTxn int
 	// EventInterval is how often news are written, at most; zero means 1s.
 	EventInterval time.Duration
