@@ -84,7 +84,7 @@ func (g *guest) define(l *lab.Lab, files labtest.Files, h lab.Host, cmdline stri
 	}
 	kind := map[string]string{"kvm": "kvm", "tcg": "qemu"}[l.Accelerator()]
 	xml := fmt.Sprintf(`<domain type='%s'><name>%s</name><uuid>%s</uuid><memory unit='MiB'>96</memory><vcpu>1</vcpu>
-<os><type arch='x86_64' machine='q35'>hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>console=ttyS0 quiet %s</cmdline></os>
+<os><type arch='x86_64' machine='q35'>hvm</type><kernel>%s</kernel><initrd>%s</initrd><cmdline>%s %s</cmdline></os>
 <features><acpi/></features><cpu mode='custom' match='exact'><model>qemu64</model></cpu>
 <on_poweroff>destroy</on_poweroff><on_reboot>restart</on_reboot><on_crash>destroy</on_crash>
 <devices><emulator>/usr/bin/qemu-system-x86_64</emulator>
@@ -97,7 +97,7 @@ func (g *guest) define(l *lab.Lab, files labtest.Files, h lab.Host, cmdline stri
 <rng model='virtio'><backend model='random'>/dev/urandom</backend></rng>
 <serial type='file'><source path='%s' append='on'/><target port='0'/></serial>
 <panic model='isa'/><memballoon model='none'/></devices></domain>`,
-		kind, g.name, g.uuid, files.Kernel, files.Initrd, cmdline, g.diskPath, seed, guestMAC, g.serialPath)
+		kind, g.name, g.uuid, files.Kernel, files.Initrd, labtest.Cmdline, cmdline, g.diskPath, seed, guestMAC, g.serialPath)
 	domain, err := connect(g.t, h).DomainDefineXML(xml)
 	if err != nil {
 		g.t.Fatalf("define guest %s: %v", g.name, err)
