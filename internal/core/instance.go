@@ -264,7 +264,7 @@ func (c *Core) cleanLeftovers(v *fleet.VM) {
 		case d.Current == nil:
 			c.setLeftover(v, name, false)
 		case v.KeepsState && in == nil && !v.Deleted && !d.Active():
-			// Its NVRAM or seed can only be removed through this definition.
+			// Its NVRAM can only be removed through this definition.
 		default:
 			c.clean(v, h, d)
 		}

@@ -21,7 +21,7 @@ type VM struct {
 	// Need is what a host must offer; Class its placement class.
 	Need  placement.Requirement
 	Class string
-	// KeepsState: the definition carries files (NVRAM, seed) that only the host's libvirt can remove, so it stays defined
+	// KeepsState: the VM's NVRAM is a file of the host that only its libvirt can remove, through the definition; so that stays
 	// while the VM is off.
 	KeepsState bool
 	// CPUModel that the template names; empty: the cluster's baseline.
@@ -64,7 +64,7 @@ func (v *VM) Digest(o *v1.VirtualMachine) {
 	v.Deleted, v.DeleteForce = o.Metadata.DeletionTimestamp != nil, o.Metadata.DeletionForce
 	v.StartTimeout, v.StopGrace = o.Spec.StartTimeout.Std(), o.Spec.StopGracePeriod.Std()
 	v.CPUModel = t.CPU.Model
-	v.KeepsState = t.Firmware.Type == v1.FirmwareUEFI || t.CloudInit != nil
+	v.KeepsState = t.Firmware.Type == v1.FirmwareUEFI
 
 	n := placement.Requirement{
 		Memory:      t.Memory + Overhead(t.Memory, t.CPU.VCPUs()),

@@ -166,8 +166,24 @@ func Choose(r *Requirement, hosts []*Host) *Host {
 type Refusal struct {
 	// Busy: at least one host could, were it not starting as many as it may.
 	Busy bool
-	// Message counts the hosts for each reason: "none of 3 hosts can run it: 2 have too little memory, 1 is cordoned".
+	// Message counts the hosts for each reason, with one of them as an example:
+	// "none of 3 hosts can run it: 2 with too little memory (a has 1Mi of memory free, 512Mi is needed), 1 cordoned (c is cordoned)".
 	Message string
+}
+
+// tells says a reason in as few words as a count of hosts wants: "2 with too little memory".
+var tells = map[Reason]string{
+	ReasonHostNotUp:              "not up",
+	ReasonHostUnschedulable:      "cordoned",
+	ReasonSelectorMismatch:       "without the label",
+	ReasonMachineTypeUnsupported: "without the machine type",
+	ReasonFirmwareUnsupported:    "without UEFI firmware",
+	ReasonStoragePoolMissing:     "without the storage pool",
+	ReasonNetworkMissing:         "without the network",
+	ReasonStateIsLocal:           "without the VM's NVRAM",
+	ReasonHostInsufficientMemory: "with too little memory",
+	ReasonHostInsufficientCPU:    "with too few CPUs",
+	ReasonHostStartLimit:         "starting as many as it may",
 }
 
 // Explain says why none of the hosts can take the VM. A host counts once, for its first obstacle.
@@ -199,7 +215,7 @@ func Explain(r *Requirement, hosts []*Host) Refusal {
 	slices.SortStableFunc(tallies, func(a, b tally) int { return cmp.Compare(b.count, a.count) })
 	parts := make([]string, len(tallies))
 	for i, t := range tallies {
-		parts[i] = fmt.Sprintf("%d %s (%s)", t.count, t.reason, t.sample)
+		parts[i] = fmt.Sprintf("%d %s (%s)", t.count, tells[t.reason], t.sample)
 	}
 	noun := "hosts"
 	if len(hosts) == 1 {

@@ -46,6 +46,9 @@ func TestCheckNamesEachObstacle(t *testing.T) {
 		if len(got) != 1 || got[0].Reason != c.reason || !strings.Contains(got[0].Message, c.message) {
 			t.Errorf("%s: got %v, want a message with %q", c.reason, got, c.message)
 		}
+		if tells[c.reason] == "" {
+			t.Errorf("%s: nothing to say when hosts are counted", c.reason)
+		}
 		if Choose(r, []*Host{h}) != nil {
 			t.Errorf("%s: the host is chosen all the same", c.reason)
 		}
@@ -66,7 +69,7 @@ func TestExplainCountsHostsByTheirFirstObstacle(t *testing.T) {
 	b.Name, b.FreeMemory, c.Name, c.Unschedulable = "b", 0, "c", true
 	a.FreeMemory = 1 << 20
 	got := Explain(need(), []*Host{a, b, c})
-	want := "none of 3 hosts can run it: 2 HostInsufficientMemory (a has 1Mi of memory free, 512Mi is needed), 1 HostUnschedulable (c is cordoned)"
+	want := "none of 3 hosts can run it: 2 with too little memory (a has 1Mi of memory free, 512Mi is needed), 1 cordoned (c is cordoned)"
 	if got.Message != want || got.Busy {
 		t.Errorf("got  %q busy %v\nwant %q", got.Message, got.Busy, want)
 	}
