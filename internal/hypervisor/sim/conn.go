@@ -59,7 +59,7 @@ func (p *Process) Connect(ctx context.Context, uri string) (hypervisor.Conn, err
 	}
 	up := make(chan *conn, 1)
 	h.mu.Lock()
-	h.send(p.fleet.opts.Latency.pick(p.fleet.chance("connect", h.name)), true, func() {
+	h.send(p.fleet.pick(p.fleet.opts.Latency, "connect", h.name), true, func() {
 		if ctx.Err() == nil && !p.dead.Load() {
 			c := &conn{host: h, process: p, events: make(chan hypervisor.Event, 64), gone: make(chan struct{})}
 			h.conns = append(h.conns, c)
@@ -196,12 +196,12 @@ func call[T any](ctx context.Context, c *conn, info Call, exec func(reply func(T
 				h.loseAnswers--
 				return
 			}
-			h.send(opts.Answer.pick(h.fleet.chance("answer", h.name, info.Op, info.UUID)), true, func() {
+			h.send(h.fleet.pick(opts.Answer, "answer", h.name, info.Op, info.UUID), true, func() {
 				answers <- answer[T]{value, err}
 			})
 		})
 	}
-	h.send(opts.Latency.pick(h.fleet.chance("call", h.name, info.Op, info.UUID)), true, arrived)
+	h.send(h.fleet.pick(opts.Latency, "call", h.name, info.Op, info.UUID), true, arrived)
 	h.mu.Unlock()
 	if changes && c.process.Moment != nil {
 		c.process.Moment(true, info)

@@ -78,10 +78,7 @@ func (h *Host) emit(ev hypervisor.Event) {
 			}
 		}
 		for n := range times {
-			delay := time.Duration(0)
-			if o.EventDelay.Max > 0 {
-				delay = o.EventDelay.pick(h.fleet.chance("delay", h.name, ev.UUID, ev.Ended, string(rune(i)), string(rune(n))))
-			}
+			delay := h.fleet.pick(o.EventDelay, "delay", h.name, ev.UUID, ev.Ended, string(rune(i)), string(rune(n)))
 			h.send(delay, true, func() { c.push(ev) })
 		}
 	}

@@ -39,13 +39,6 @@ type Options struct {
 // Range is a length of time between Min and Max. The zero value is no time.
 type Range struct{ Min, Max time.Duration }
 
-func (r Range) pick(h uint64) time.Duration {
-	if r.Max <= r.Min {
-		return r.Min
-	}
-	return r.Min + time.Duration(h%uint64(r.Max-r.Min))
-}
-
 // Fleet is a number of simulated hosts. It is a hypervisor.Driver itself; Process gives drivers that can be killed.
 type Fleet struct {
 	opts Options
@@ -133,6 +126,14 @@ func (f *Fleet) Host(name string) *Host {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.hosts["sim://"+name]
+}
+
+// pick is a length of time in the range, by chance.
+func (f *Fleet) pick(r Range, words ...string) time.Duration {
+	if r.Max <= r.Min {
+		return r.Min
+	}
+	return r.Min + time.Duration(f.chance(words...)%uint64(r.Max-r.Min))
 }
 
 // chance is a number that depends on the seed, the words and the moment only, so that it is the same in every replay in virtual

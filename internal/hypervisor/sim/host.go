@@ -92,8 +92,8 @@ func (h *Host) unpark() {
 	waiting := h.parked
 	h.parked = nil
 	for i, p := range waiting {
-		chance := h.fleet.chance("unpark", h.name, string(rune(i)))
-		delay := h.fleet.opts.Latency.pick(chance) + h.fleet.opts.Backlog.pick(chance)
+		nth := string(rune(i))
+		delay := h.fleet.pick(h.fleet.opts.Latency, "unpark", h.name, nth) + h.fleet.pick(h.fleet.opts.Backlog, "backlog", h.name, nth)
 		h.send(delay, p.network, p.do)
 	}
 }
