@@ -82,6 +82,9 @@ func (s *Server) problemOf(err error) error {
 	case errors.Is(err, store.ErrNoSpace):
 		return newProblem(http.StatusServiceUnavailable,
 			err.Error()+": nothing can be changed until there is; what runs goes on running")
+	case errors.Is(err, store.ErrUnavailable):
+		return newProblem(http.StatusServiceUnavailable, err.Error()+". Ask again in a moment; a change that was asked for may have been made. "+
+			"If it stays so, look at etcd: whether most of its members run and reach each other, and whether its disk keeps up. Guests run on.")
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrClosed):
 		return newProblem(http.StatusServiceUnavailable, err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

@@ -149,6 +149,7 @@ func TestStoreTrouble(t *testing.T) {
 		says   string
 	}{
 		{"no space", memory.Fault{Drop: true, Err: store.ErrNoSpace}, 503, "out of space"},
+		{"no leader", memory.Fault{Err: fmt.Errorf("%w: no leader", store.ErrUnavailable)}, 503, "no leader. Ask again"},
 		{"closed", memory.Fault{Drop: true, Err: store.ErrClosed}, 503, "closed"},
 		{"always overtaken", memory.Fault{Drop: true, Err: store.ErrConflict}, 503, "try again"},
 		{"something else", memory.Fault{Drop: true, Err: errors.New("gremlins")}, 500, "gremlins"},

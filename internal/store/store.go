@@ -19,6 +19,8 @@ var (
 	ErrCompacted = errors.New("the revision has been compacted")
 	// ErrNoSpace: the store is full; nothing can be written until space is made.
 	ErrNoSpace = errors.New("the store is out of space")
+	// ErrUnavailable: the store cannot answer now: it has no leader, or is overloaded. The same call may succeed soon.
+	ErrUnavailable = errors.New("the store is unavailable")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("the store is closed")
 )
@@ -74,7 +76,7 @@ type Change struct {
 type Batch struct {
 	Revision int64
 	Changes  []Change
-	// Err ends the watch: ErrCompacted, ErrClosed, or what the store says.
+	// Err ends the watch: ErrCompacted, ErrUnavailable, ErrClosed, or what the store says.
 	Err error
 }
 
@@ -96,8 +98,8 @@ type Store interface {
 	// Err; then the channel is closed. A reader that is slow delays nobody but itself.
 	Watch(ctx context.Context, prefix string, from int64) <-chan Batch
 	// Txn does all or nothing and returns the revision it made (the current one when it changed nothing: deleting what is
-	// not there is no change), or ErrConflict, ErrNoSpace, or another error; after another error the transaction may have
-	// happened, unless Txn.Check refused it.
+	// not there is no change), or ErrConflict, ErrNoSpace, or another error; after another error, ErrUnavailable among them,
+	// the transaction may have happened, unless Txn.Check refused it.
 	Txn(ctx context.Context, t Txn) (int64, error)
 	// Campaign waits until this process leads, or ctx ends. name is for people who look at who leads. ctx also bounds the
 	// term: when it ends, the lease is renewed no more, as if the process had died, and runs out; Resign is the way to go

@@ -2,6 +2,11 @@ package etcd
 
 import "context"
 
+// Translate is what a caller gets to hear when etcd says err.
+func Translate(err error) error {
+	return newStore(nil, 0, nil, nil).translate(context.Background(), err)
+}
+
 // Maintain is what the store does on its own every few minutes, with figures of now: etcd's are those of its last commit.
 func Maintain(ctx context.Context, s *Store) error {
 	s.embedded.Server.Backend().ForceCommit()
