@@ -26,7 +26,7 @@ func (v *validator) vm(s *VirtualMachineSpec) {
 		v.add("spec.running", "running and runStrategy are both given, and they say the same thing in two ways",
 			"keep one of the two: runStrategy Always is running true, Halted is running false")
 	}
-	v.enum("spec.runStrategy", string(s.RunStrategy), string(RunAlways), string(RunManual), string(RunHalted))
+	v.enum("spec.runStrategy", string(s.RunStrategy), string(RunAlways), string(RunRerunOnFailure), string(RunManual), string(RunOnce), string(RunHalted))
 	v.duration("spec.startTimeout", s.StartTimeout)
 	v.duration("spec.stopGracePeriod", s.StopGracePeriod)
 	v.labels("spec.placement.hostSelector", s.Placement.HostSelector)

@@ -23,15 +23,20 @@ type RunStrategy string
 const (
 	// RunAlways keeps the VM running: whenever an instance ends, a new one follows.
 	RunAlways RunStrategy = "Always"
+	// RunRerunOnFailure keeps the VM running until it ends cleanly: a new instance follows a failure, and none a shutdown by the
+	// guest itself.
+	RunRerunOnFailure RunStrategy = "RerunOnFailure"
 	// RunManual runs the VM when somebody starts it, once for each start.
 	RunManual RunStrategy = "Manual"
+	// RunOnce runs the VM once: a start that fails is tried again, and after it has run it is over.
+	RunOnce RunStrategy = "Once"
 	// RunHalted keeps the VM off.
 	RunHalted RunStrategy = "Halted"
 )
 
 // VirtualMachineSpec is what the owner of a VM wants.
 type VirtualMachineSpec struct {
-	// RunStrategy says when the VM runs: Always, Manual or Halted. Empty means Always.
+	// RunStrategy says when the VM runs: Always, RerunOnFailure, Manual, Once or Halted. Empty means Always.
 	RunStrategy RunStrategy `json:"runStrategy,omitempty"`
 	// Running is the older spelling of runStrategy: true is Always, false is Halted. Give one of the two, never both.
 	Running *bool `json:"running,omitempty"`
@@ -307,7 +312,15 @@ type Hold struct {
 	At time.Time `json:"at"`
 }
 
-// Run is what an owner asked for with one start of a Manual VM.
+// Finished says that a VM which runs until it is done is done: a RerunOnFailure VM ended cleanly, or a Once VM has run.
+type Finished struct {
+	// Instance that ended, how (a reason of End), and when.
+	Instance string    `json:"instance"`
+	Reason   string    `json:"reason"`
+	At       time.Time `json:"at"`
+}
+
+// Run is what an owner asked for with one start of a Manual VM, or with a Once VM.
 type Run struct {
 	// By says who asked.
 	By string `json:"by,omitempty"`
@@ -351,8 +364,10 @@ type VirtualMachineStatus struct {
 	Instances int64 `json:"instances,omitempty"`
 	// Hold keeps the VM off until a start; nil means no hold.
 	Hold *Hold `json:"hold,omitempty"`
-	// Run is the run that a start of a Manual VM asked for; nil means none.
+	// Run is the run that a start of a Manual VM asked for, or that a Once VM is for; nil means none.
 	Run *Run `json:"run,omitempty"`
+	// Finished: the VM is done, and stays off; nil means it is not, or its run strategy knows no such thing.
+	Finished *Finished `json:"finished,omitempty"`
 	// Instance is the current one; nil means the VM has none.
 	Instance *Instance `json:"instance,omitempty"`
 	// Waiting says why a VM that should run has no instance; nil otherwise.

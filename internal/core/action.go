@@ -6,11 +6,13 @@ import (
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/core/fleet"
+	"github.com/holdfast-vm/holdfast/internal/core/lifecycle"
 )
 
 // The reasons in v1.ActionStatus.
 const (
 	ActionDone        = "Done"        // it took effect
+	ActionOver        = "Over"        // a Once VM has had its run
 	ActionNoChange    = "NoChange"    // what it asks for was so already
 	ActionVMGone      = "VMGone"      // the VM it was for does not exist any more
 	ActionExpired     = "Expired"     // nobody could act on it in time
@@ -90,15 +92,17 @@ func (c *Core) effect(v *fleet.VM, a *v1.Action) (phase, reason, message string)
 }
 
 func (c *Core) start(v *fleet.VM, a *v1.Action) (phase, reason, message string) {
-	if v.Strategy == v1.RunHalted {
+	switch {
+	case v.Strategy == v1.RunHalted:
 		return v1.ActionRefused, ActionHalted, "its run strategy is Halted: set spec.runStrategy to Always or Manual, then start it"
+	case v.Strategy == v1.RunOnce && over(v.Status):
+		return v1.ActionRefused, ActionOver, "its run strategy is Once and it has run: set spec.runStrategy to Manual to run it again"
 	}
 	st := v.Mutable()
 	held, crashed := st.Hold != nil, st.CrashLoop != nil
-	st.Hold, st.CrashLoop = nil, nil
-	started := false
-	if v.Strategy == v1.RunManual && (st.Run == nil || st.Instance != nil && st.Instance.Stop != nil) {
-		started = st.Run == nil
+	started := !lifecycle.WantsOn(v.Strategy, st)
+	st.Hold, st.CrashLoop, st.Finished = nil, nil, nil
+	if (v.Strategy == v1.RunManual || v.Strategy == v1.RunOnce) && (st.Run == nil || st.Instance != nil && st.Instance.Stop != nil) {
 		st.Run = &v1.Run{By: a.Spec.By, At: c.now}
 	}
 	switch {
@@ -110,6 +114,12 @@ func (c *Core) start(v *fleet.VM, a *v1.Action) (phase, reason, message string) 
 		return v1.ActionApplied, ActionDone, "its failures are forgotten; it is tried now"
 	}
 	return v1.ActionApplied, ActionNoChange, "it is already wanted on"
+}
+
+// over: the one run of a Once VM has been, or is being ended.
+func over(st *v1.VirtualMachineStatus) bool {
+	in := st.Instance
+	return st.Finished != nil || in != nil && in.Stop != nil && !in.RunningAt.IsZero()
 }
 
 func (c *Core) stop(v *fleet.VM, a *v1.Action) (phase, reason, message string) {
@@ -136,6 +146,8 @@ func (c *Core) restart(v *fleet.VM, a *v1.Action) (phase, reason, message string
 	switch {
 	case v.Strategy == v1.RunHalted:
 		return v1.ActionRefused, ActionHalted, "its run strategy is Halted: set spec.runStrategy to Always or Manual, then start it"
+	case v.Strategy == v1.RunOnce:
+		return v1.ActionRefused, ActionOver, "its run strategy is Once: a restart would be a second run; set spec.runStrategy to Manual first"
 	case v.Status.Hold != nil:
 		return v1.ActionRefused, ActionHeld, "it is held since a stop; start it instead"
 	case v.Status.Instance == nil:

@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/core"
+	"github.com/holdfast-vm/holdfast/internal/core/lifecycle"
 	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 )
 
@@ -410,7 +411,7 @@ func (w *world) apply() {
 	}
 	c := *vm
 	c.Metadata.Generation++
-	c.Spec.RunStrategy = rapid.SampledFrom([]v1.RunStrategy{v1.RunAlways, v1.RunAlways, v1.RunManual, v1.RunHalted}).Draw(t, "strategy")
+	c.Spec.RunStrategy = rapid.SampledFrom([]v1.RunStrategy{v1.RunAlways, v1.RunAlways, v1.RunManual, v1.RunRerunOnFailure, v1.RunOnce, v1.RunHalted}).Draw(t, "strategy")
 	if rapid.IntRange(0, 5).Draw(t, "delete") == 0 {
 		at := w.now
 		c.Metadata.DeletionTimestamp = &at
@@ -455,8 +456,7 @@ func (w *world) check() {
 		if vm == nil {
 			continue
 		}
-		wants := st.Hold == nil && vm.Metadata.DeletionTimestamp == nil && (vm.Spec.RunStrategy == v1.RunAlways || vm.Spec.RunStrategy == v1.RunManual && st.Run != nil)
-		if wants && st.Instance == nil && st.Waiting == nil && st.ObservedGeneration == vm.Metadata.Generation {
+		if vm.Metadata.DeletionTimestamp == nil && lifecycle.WantsOn(vm.Spec.RunStrategy, st) && st.Instance == nil && st.Waiting == nil && st.ObservedGeneration == vm.Metadata.Generation {
 			w.t.Fatalf("EverythingHasAReason: %s should run, has no instance, and nothing says why: %+v", uid, st)
 		}
 	}
@@ -516,8 +516,7 @@ func (w *world) settled() {
 			}
 		}
 		want := 0
-		manual := vm.Spec.RunStrategy == v1.RunManual && st.Run != nil
-		if st.Hold == nil && (vm.Spec.RunStrategy == v1.RunAlways || manual) {
+		if lifecycle.WantsOn(vm.Spec.RunStrategy, st) {
 			want = 1
 		}
 		if running != want {

@@ -293,6 +293,9 @@ func (s *scene) status(name string, st *v1.VirtualMachineStatus) string {
 	if st.Run != nil {
 		out += " | run by " + st.Run.By
 	}
+	if st.Finished != nil {
+		out += " | finished: " + st.Finished.Reason
+	}
 	if w := st.Waiting; w != nil {
 		out += " | waits: " + w.Reason + ": " + w.Message
 	}

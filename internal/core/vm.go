@@ -67,24 +67,44 @@ func (c *Core) decide(v *fleet.VM) {
 	}
 }
 
-// observeGeneration: a new spec gives a crash-looping VM a fresh chance, and a change to Manual touches nothing: a VM that was wanted
-// on stays so, for one run.
+// observeGeneration: a new spec gives a crash-looping VM a fresh chance; a new run strategy is taken up.
 func (c *Core) observeGeneration(v *fleet.VM) {
 	if v.Status.ObservedGeneration == v.Generation {
 		return
 	}
-	wanted := lifecycle.WantsOn(v.Status.ObservedRunStrategy, v.Status)
 	st := v.Mutable()
 	if st.ObservedGeneration != 0 {
 		st.CrashLoop = nil
 	}
-	switch {
-	case v.Strategy != v1.RunManual:
-		st.Run = nil
-	case wanted && st.Run == nil:
-		st.Run = &v1.Run{At: c.now}
+	if v.Strategy != st.ObservedRunStrategy {
+		c.takeUpStrategy(v, st)
 	}
 	st.ObservedGeneration, st.ObservedRunStrategy = v.Generation, v.Strategy
+}
+
+// takeUpStrategy: a change to Manual or Once touches nothing, so a VM that was wanted on stays so, for one run; a change to
+// RerunOnFailure starts a VM that is off, unless its last end was clean.
+func (c *Core) takeUpStrategy(v *fleet.VM, st *v1.VirtualMachineStatus) {
+	created := st.ObservedGeneration == 0
+	wanted := lifecycle.WantsOn(st.ObservedRunStrategy, st)
+	st.Finished = nil
+	switch v.Strategy {
+	case v1.RunManual, v1.RunOnce:
+		if st.Run == nil && (wanted || created && v.Strategy == v1.RunOnce) {
+			st.Run = &v1.Run{At: c.now}
+		}
+	case v1.RunRerunOnFailure:
+		st.Run = nil
+		if st.Instance == nil && len(st.History) > 0 && lifecycle.Clean(st.History[0]) {
+			st.Finished = finished(st.History[0])
+		}
+	default:
+		st.Run = nil
+	}
+}
+
+func finished(e v1.End) *v1.Finished {
+	return &v1.Finished{Instance: e.Instance, Reason: e.Reason, At: e.EndedAt}
 }
 
 // wishStop records on the instance that it should end: by deletion, hold or run strategy.
@@ -242,22 +262,27 @@ func (c *Core) end(v *fleet.VM, phase v1.Phase, reason, message string, gone boo
 	c.retry = true
 	c.touch(v) // what follows is decided anew
 
-	if in.Stop != nil {
-		if in.Stop.Reason == v1.StopReasonHalted {
-			st.Run = nil
-		}
-		return
-	}
-	if v.Strategy == v1.RunManual {
+	asked := in.Stop != nil
+	switch {
+	case v.Strategy == v1.RunOnce && lifecycle.Ran(reason):
+		st.Run, st.Finished = nil, finished(e)
+	case asked && in.Stop.Reason != v1.StopReasonRestart && in.Stop.Reason != v1.StopReasonStop:
 		st.Run = nil
+	case asked:
+	case v.Strategy == v1.RunManual:
+		st.Run = nil
+	case v.Strategy == v1.RunRerunOnFailure && phase == v1.PhaseSucceeded:
+		st.Finished = finished(e)
 	}
-	if v.Strategy == v1.RunAlways && c.policy.Counts(in, c.now) {
+	switch {
+	case asked:
+	case lifecycle.Retries(v.Strategy, phase, reason) && c.policy.Counts(in, c.now):
 		n := 1
 		if st.CrashLoop != nil {
 			n += st.CrashLoop.ConsecutiveFailures
 		}
 		st.CrashLoop = &v1.CrashLoop{ConsecutiveFailures: n, LastFailure: e, RetryAt: c.now.Add(c.policy.Delay(v.UID, n))}
-	} else {
+	default:
 		st.CrashLoop = nil
 	}
 }

@@ -33,8 +33,31 @@ func WantsOn(strategy v1.RunStrategy, st *v1.VirtualMachineStatus) bool {
 		return false
 	case strategy == v1.RunAlways:
 		return true
-	case strategy == v1.RunManual:
+	case strategy == v1.RunRerunOnFailure:
+		return st.Finished == nil
+	case strategy == v1.RunManual, strategy == v1.RunOnce:
 		return st.Run != nil
+	}
+	return false
+}
+
+// Ran reports whether an end with that reason is the end of a guest that ran, as far as is known.
+func Ran(reason string) bool {
+	return reason != EndStartFailed && reason != EndStartTimeout && reason != EndNeverStarted
+}
+
+// Clean reports whether the guest ended as its owner or its host's admin wished, and not because Holdfast was asked.
+func Clean(e v1.End) bool { return e.Reason == EndGuestShutdown || e.Reason == EndedByOutsider }
+
+// Retries reports whether a new instance follows an end that nobody asked for.
+func Retries(strategy v1.RunStrategy, phase v1.Phase, reason string) bool {
+	switch strategy {
+	case v1.RunAlways:
+		return true
+	case v1.RunRerunOnFailure:
+		return phase == v1.PhaseFailed
+	case v1.RunOnce:
+		return !Ran(reason)
 	}
 	return false
 }

@@ -11,23 +11,45 @@ import (
 )
 
 func TestWantsOn(t *testing.T) {
-	hold, run := &v1.Hold{}, &v1.Run{}
+	hold, run, done := &v1.Hold{}, &v1.Run{}, &v1.Finished{}
 	for _, c := range []struct {
 		strategy v1.RunStrategy
-		hold     *v1.Hold
-		run      *v1.Run
+		status   v1.VirtualMachineStatus
 		want     bool
 	}{
-		{v1.RunAlways, nil, nil, true},
-		{v1.RunAlways, hold, nil, false},
-		{v1.RunManual, nil, nil, false},
-		{v1.RunManual, nil, run, true},
-		{v1.RunManual, hold, run, false},
-		{v1.RunHalted, nil, nil, false},
-		{v1.RunHalted, nil, run, false},
+		{v1.RunAlways, v1.VirtualMachineStatus{}, true},
+		{v1.RunAlways, v1.VirtualMachineStatus{Hold: hold}, false},
+		{v1.RunRerunOnFailure, v1.VirtualMachineStatus{}, true},
+		{v1.RunRerunOnFailure, v1.VirtualMachineStatus{Hold: hold}, false},
+		{v1.RunRerunOnFailure, v1.VirtualMachineStatus{Finished: done}, false},
+		{v1.RunManual, v1.VirtualMachineStatus{}, false},
+		{v1.RunManual, v1.VirtualMachineStatus{Run: run}, true},
+		{v1.RunManual, v1.VirtualMachineStatus{Hold: hold, Run: run}, false},
+		{v1.RunOnce, v1.VirtualMachineStatus{Run: run}, true},
+		{v1.RunOnce, v1.VirtualMachineStatus{Finished: done}, false},
+		{v1.RunHalted, v1.VirtualMachineStatus{Run: run}, false},
 	} {
-		if got := WantsOn(c.strategy, &v1.VirtualMachineStatus{Hold: c.hold, Run: c.run}); got != c.want {
-			t.Errorf("%s, hold %v, run %v: %v", c.strategy, c.hold != nil, c.run != nil, got)
+		if got := WantsOn(c.strategy, &c.status); got != c.want {
+			t.Errorf("%s, %+v: %v", c.strategy, c.status, got)
+		}
+	}
+}
+
+func TestRetries(t *testing.T) {
+	for _, c := range []struct {
+		strategy             v1.RunStrategy
+		clean, crash, failed bool // after the guest's shutdown, a crash, a failed start
+	}{
+		{v1.RunAlways, true, true, true},
+		{v1.RunRerunOnFailure, false, true, true},
+		{v1.RunManual, false, false, false},
+		{v1.RunOnce, false, false, true},
+		{v1.RunHalted, false, false, false},
+	} {
+		got := [3]bool{Retries(c.strategy, v1.PhaseSucceeded, EndGuestShutdown), Retries(c.strategy, v1.PhaseFailed, EndCrashed),
+			Retries(c.strategy, v1.PhaseFailed, EndStartFailed)}
+		if want := [3]bool{c.clean, c.crash, c.failed}; got != want {
+			t.Errorf("%s: %v, want %v", c.strategy, got, want)
 		}
 	}
 }
