@@ -417,6 +417,15 @@ func TestStories(t *testing.T) {
 			l.ends("h1", "a", "i1", "shutdown", ByCall, "shutdown")
 			l.add(End{Quiescent: true})
 		}, "ActionsOnce a"},
+		{"a restart waits for room", func(l *logbook) {
+			l.vm("a", nil)
+			l.launch("h1", "a", "i1")
+			l.post("r1", restart, "a", false)
+			l.status("a", instanceOn("h1", "i1", v1.PhaseRunning, stopping("Restart", false)), "r1")
+			l.ends("h1", "a", "i1", "shutdown", ByCall, "shutdown")
+			l.status("a", onRecord("i1", waiting))
+			l.add(End{Quiescent: true})
+		}, ""},
 		{"a restart does nothing", func(l *logbook) {
 			l.vm("a", nil)
 			l.launch("h1", "a", "i1")
