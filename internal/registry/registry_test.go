@@ -141,8 +141,8 @@ type afterList struct {
 	do func()
 }
 
-func (s *afterList) List(ctx context.Context, prefix string) ([]store.KV, int64, error) {
-	kvs, revision, err := s.Store.List(ctx, prefix)
+func (s *afterList) List(ctx context.Context, prefixes ...string) ([]store.KV, int64, error) {
+	kvs, revision, err := s.Store.List(ctx, prefixes...)
 	if do := s.do; do != nil {
 		s.do = nil
 		do()

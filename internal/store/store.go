@@ -92,8 +92,12 @@ const (
 type Store interface {
 	// Get returns a key; ModRevision zero when it does not exist.
 	Get(ctx context.Context, key string) (KV, error)
-	// List returns all keys with the prefix in ascending order, as of the one revision that it also returns.
-	List(ctx context.Context, prefix string) ([]KV, int64, error)
+	// GetAll returns the keys in the order in which they are asked for, ModRevision zero for those that do not exist, as of the
+	// one revision that it also returns.
+	GetAll(ctx context.Context, keys []string) ([]KV, int64, error)
+	// List returns all keys with one of the prefixes, prefix after prefix, each in ascending order, as of the one revision that
+	// it also returns. A key with two of the prefixes comes twice.
+	List(ctx context.Context, prefixes ...string) ([]KV, int64, error)
 	// Watch reports every change of keys with the prefix from revision from (at least 1) on, until ctx ends or a Batch with
 	// Err; then the channel is closed. A reader that is slow delays nobody but itself.
 	Watch(ctx context.Context, prefix string, from int64) <-chan Batch

@@ -62,11 +62,12 @@ func closing(t *testing.T, st Store) {
 		t.Errorf("a watch under way ended with %v, want ErrClosed", last.Err)
 	}
 	_, getErr := st.Get(t.Context(), "/k")
+	_, _, getAllErr := st.GetAll(t.Context(), []string{"/k"})
 	_, _, listErr := st.List(t.Context(), "/")
 	_, txnErr := st.Txn(t.Context(), puts(1, "/k"))
 	_, campaignErr := st.Campaign(t.Context(), "late")
 	for name, err := range map[string]error{
-		"get": getErr, "list": listErr, "txn": txnErr, "campaign": campaignErr,
+		"get": getErr, "get all": getAllErr, "list": listErr, "txn": txnErr, "campaign": campaignErr,
 		"watch":  next(t, st.Watch(t.Context(), "/", 1)).Err,
 		"backup": st.Backup(t.Context(), filepath.Join(t.TempDir(), "backup")),
 		"resign": term.Resign(t.Context()),

@@ -99,9 +99,9 @@ func mustGet(t *testing.T, st store.Store, key string) store.KV {
 	return kv
 }
 
-func mustList(t *testing.T, st store.Store, prefix string) ([]store.KV, int64) {
+func mustList(t *testing.T, st store.Store, prefixes ...string) ([]store.KV, int64) {
 	t.Helper()
-	kvs, rev, err := st.List(patient(t), prefix)
+	kvs, rev, err := st.List(patient(t), prefixes...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ var keyCases = []Case{
 	{"Revisions", long, revisions},
 	{"List", long, list},
 	{"ListMany", long, listMany},
-	{"ListIsOneRevision", long, listIsOneRevision},
+	{"GetAll", long, getAll},
+	{"ReadsAreOfOneRevision", long, readsAreOfOneRevision},
 	{"Delete", long, deletion},
 	{"ValuesAreCopies", long, valuesAreCopies},
 }
@@ -48,17 +49,17 @@ func list(t *testing.T, st Store) {
 	mustTxn(t, st, puts(1, "/b/2", "/a/x", "/b/10", "/b", "/c", "/b/2/deep"))
 	rev := mustTxn(t, st, puts(2, "/b/2"))
 	for _, tc := range []struct {
-		prefix string
-		want   []string
+		prefixes, want []string
 	}{
-		{"/b/", []string{"/b/10", "/b/2", "/b/2/deep"}},
-		{"/b/2", []string{"/b/2", "/b/2/deep"}},
-		{"/z", nil},
-		{"", []string{"/a/x", "/b", "/b/10", "/b/2", "/b/2/deep", "/c"}},
+		{[]string{"/b/"}, []string{"/b/10", "/b/2", "/b/2/deep"}},
+		{[]string{"/b/2"}, []string{"/b/2", "/b/2/deep"}},
+		{[]string{"/z"}, nil},
+		{[]string{""}, []string{"/a/x", "/b", "/b/10", "/b/2", "/b/2/deep", "/c"}},
+		{[]string{"/c", "/z", "/a", "/b/2/"}, []string{"/c", "/a/x", "/b/2/deep"}},
 	} {
-		kvs, at := mustList(t, st, tc.prefix)
+		kvs, at := mustList(t, st, tc.prefixes...)
 		if got := keysOf(kvs); !slices.Equal(got, tc.want) || at != rev {
-			t.Errorf("list %q: %v at %d, want %v at %d", tc.prefix, got, at, tc.want, rev)
+			t.Errorf("list %q: %v at %d, want %v at %d", tc.prefixes, got, at, tc.want, rev)
 		}
 		for _, kv := range kvs {
 			if want := mustGet(t, st, kv.Key); string(kv.Value) != string(want.Value) || kv.ModRevision != want.ModRevision ||
@@ -84,8 +85,36 @@ func listMany(t *testing.T, st Store) {
 	}
 }
 
-// Two keys that are always written together are always seen together.
-func listIsOneRevision(t *testing.T, st Store) {
+// More keys than a store would read in one go, some of which are not there.
+func getAll(t *testing.T, st Store) {
+	if kvs, rev, err := st.GetAll(patient(t), nil); err != nil || len(kvs) != 0 || rev < 1 {
+		t.Errorf("no keys: %v at %d, %v", kvs, rev, err)
+	}
+	var keys, odd []string
+	for i := range 2001 {
+		keys = append(keys, fmt.Sprintf("/all/%d", 2001-i))
+		if i%2 == 1 {
+			odd = append(odd, keys[i])
+		}
+	}
+	rev := mustTxn(t, st, puts(1, odd...))
+	kvs, at, err := st.GetAll(patient(t), keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(keysOf(kvs), keys) || at != rev {
+		t.Fatalf("got %d keys at %d, or in another order; want %d at %d", len(kvs), at, len(keys), rev)
+	}
+	for i, kv := range kvs {
+		if want := mustGet(t, st, kv.Key); string(kv.Value) != string(want.Value) || kv.ModRevision != want.ModRevision ||
+			kv.CreateRevision != want.CreateRevision || (kv.ModRevision != 0) != (i%2 == 1) {
+			t.Fatalf("key %d is %+v, alone it is %+v", i, kv, want)
+		}
+	}
+}
+
+// Two keys that are always written together are always seen together, however far apart they are in what is asked for.
+func readsAreOfOneRevision(t *testing.T, st Store) {
 	mustTxn(t, st, puts(0, "/pair/a", "/pair/b"))
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -97,13 +126,33 @@ func listIsOneRevision(t *testing.T, st Store) {
 			}
 		}
 	})
+	apart := slices.Concat([]string{"/pair/a"}, thousand("/none/"), []string{"/pair/b"})
 	for range 100 {
 		kvs, rev := mustList(t, st, "/pair/")
 		if len(kvs) != 2 || kvs[0].ModRevision != kvs[1].ModRevision || kvs[0].ModRevision > rev {
 			t.Errorf("list at %d: %+v", rev, kvs)
 		}
+		kvs, rev = mustList(t, st, "/pair/a", "/none", "/pair/b")
+		if len(kvs) != 2 || kvs[0].ModRevision != kvs[1].ModRevision || kvs[0].ModRevision > rev {
+			t.Errorf("list of two prefixes at %d: %+v", rev, kvs)
+		}
+		kvs, rev, err := st.GetAll(t.Context(), apart)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kvs[0].ModRevision != kvs[1001].ModRevision || kvs[0].ModRevision > rev {
+			t.Errorf("keys got at %d: %+v, %+v", rev, kvs[0], kvs[1001])
+		}
 	}
 	wg.Wait()
+}
+
+func thousand(prefix string) []string {
+	keys := make([]string, 1000)
+	for i := range keys {
+		keys[i] = prefix + strconv.Itoa(i)
+	}
+	return keys
 }
 
 func deletion(t *testing.T, st Store) {

@@ -203,10 +203,11 @@ func cancelledCalls(t *testing.T, st Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, getErr := st.Get(ctx, "/k")
+	_, _, getAllErr := st.GetAll(ctx, []string{"/k"})
 	_, _, listErr := st.List(ctx, "/")
 	_, txnErr := st.Txn(ctx, puts(1, "/k"))
 	_, campaignErr := st.Campaign(ctx, "nobody")
-	for name, err := range map[string]error{"get": getErr, "list": listErr, "txn": txnErr, "campaign": campaignErr} {
+	for name, err := range map[string]error{"get": getErr, "get all": getAllErr, "list": listErr, "txn": txnErr, "campaign": campaignErr} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with a cancelled context: %v", name, err)
 		}

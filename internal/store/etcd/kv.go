@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -13,6 +14,9 @@ import (
 // pageSize is how many keys one request lists: 20 MiB of 2 KiB objects. etcd counts the whole range for each page, so that small
 // pages of a large range are slow.
 const pageSize = 10_000
+
+// getSize is how many keys one request gets by name: far below etcd's limits, whatever their length.
+const getSize = 512
 
 // Get implements store.Store.
 func (s *Store) Get(ctx context.Context, key string) (store.KV, error) {
@@ -31,26 +35,76 @@ func (s *Store) Get(ctx context.Context, key string) (store.KV, error) {
 	return fromEtcd(resp.Kvs[0]), nil
 }
 
-// List implements store.Store. When the revision is compacted between two pages, it starts again.
-func (s *Store) List(ctx context.Context, prefix string) ([]store.KV, int64, error) {
-	joined, leave, err := s.enter(ctx)
+// GetAll implements store.Store.
+func (s *Store) GetAll(ctx context.Context, keys []string) ([]store.KV, int64, error) {
+	kvs, rev, err := s.read(ctx, func(ctx context.Context) ([]store.KV, int64, error) { return s.getAll(ctx, keys) })
 	if err != nil {
-		return nil, 0, s.fail(ctx, err, "list keys under %s", prefix)
+		return nil, 0, s.fail(ctx, err, "get %d keys", len(keys))
 	}
-	defer leave()
+	return kvs, rev, nil
+}
+
+func (s *Store) getAll(ctx context.Context, keys []string) ([]store.KV, int64, error) {
+	kvs, rev := make([]store.KV, 0, len(keys)), int64(0)
 	for {
-		kvs, rev, err := s.list(joined, prefix)
-		if is(err, rpctypes.ErrCompacted) {
-			continue
+		n := min(len(keys), getSize)
+		ops := make([]clientv3.Op, 0, n)
+		for _, key := range keys[:n] {
+			ops = append(ops, clientv3.OpGet(key, clientv3.WithRev(rev)))
 		}
+		resp, err := s.client.Txn(ctx).Then(ops...).Commit()
 		if err != nil {
-			return nil, 0, s.fail(ctx, err, "list keys under %s", prefix)
+			return nil, 0, err
 		}
-		return kvs, rev, nil
+		if rev == 0 {
+			rev = resp.Header.Revision
+		}
+		for i, r := range resp.Responses {
+			kv := store.KV{Key: keys[i]}
+			if found := r.GetResponseRange().Kvs; len(found) > 0 {
+				kv = fromEtcd(found[0])
+			}
+			kvs = append(kvs, kv)
+		}
+		if keys = keys[n:]; len(keys) == 0 {
+			return kvs, rev, nil
+		}
 	}
 }
 
-func (s *Store) list(ctx context.Context, prefix string) (kvs []store.KV, rev int64, err error) {
+// List implements store.Store.
+func (s *Store) List(ctx context.Context, prefixes ...string) ([]store.KV, int64, error) {
+	kvs, rev, err := s.read(ctx, func(ctx context.Context) (all []store.KV, rev int64, err error) {
+		for _, prefix := range prefixes {
+			if all, rev, err = s.list(ctx, all, prefix, rev); err != nil {
+				return nil, 0, err
+			}
+		}
+		return all, rev, nil
+	})
+	if err != nil {
+		return nil, 0, s.fail(ctx, err, "list keys under %s", strings.Join(prefixes, ", "))
+	}
+	return kvs, rev, nil
+}
+
+// read reads in several requests, all at the revision of the first. When that is compacted in between, it starts again.
+func (s *Store) read(ctx context.Context, all func(ctx context.Context) ([]store.KV, int64, error)) ([]store.KV, int64, error) {
+	joined, leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer leave()
+	for {
+		kvs, rev, err := all(joined)
+		if !is(err, rpctypes.ErrCompacted) {
+			return kvs, rev, err
+		}
+	}
+}
+
+// list appends the keys with a prefix to kvs, as of revision rev, or of the current one, which it returns, when rev is zero.
+func (s *Store) list(ctx context.Context, kvs []store.KV, prefix string, rev int64) ([]store.KV, int64, error) {
 	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	if prefix == "" {
 		from = "\x00"

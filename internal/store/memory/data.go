@@ -44,6 +44,15 @@ func (d *data) commit(t store.Txn) (int64, error) {
 	return b.Revision, nil
 }
 
+func (d *data) get(key string) store.KV {
+	kv, ok := d.keys[key]
+	if !ok {
+		return store.KV{Key: key}
+	}
+	kv.Value = copied(kv.Value)
+	return kv
+}
+
 func (d *data) list(prefix string) []store.KV {
 	var out []store.KV
 	for key, kv := range d.keys {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-vm/holdfast/internal/store"
@@ -101,22 +102,35 @@ func (h *Handle) Get(ctx context.Context, key string) (store.KV, error) {
 		return store.KV{}, fmt.Errorf("get key %s: %w", key, err)
 	}
 	defer leave()
-	kv, ok := h.data.keys[key]
-	if !ok {
-		return store.KV{Key: key}, nil
+	return h.data.get(key), nil
+}
+
+// GetAll implements store.Store.
+func (h *Handle) GetAll(ctx context.Context, keys []string) ([]store.KV, int64, error) {
+	leave, err := h.enter(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("get %d keys: %w", len(keys), err)
 	}
-	kv.Value = copied(kv.Value)
-	return kv, nil
+	defer leave()
+	kvs := make([]store.KV, len(keys))
+	for i, key := range keys {
+		kvs[i] = h.data.get(key)
+	}
+	return kvs, h.data.revision, nil
 }
 
 // List implements store.Store.
-func (h *Handle) List(ctx context.Context, prefix string) ([]store.KV, int64, error) {
+func (h *Handle) List(ctx context.Context, prefixes ...string) ([]store.KV, int64, error) {
 	leave, err := h.enter(ctx)
 	if err != nil {
-		return nil, 0, fmt.Errorf("list keys under %s: %w", prefix, err)
+		return nil, 0, fmt.Errorf("list keys under %s: %w", strings.Join(prefixes, ", "), err)
 	}
 	defer leave()
-	return h.data.list(prefix), h.data.revision, nil
+	var kvs []store.KV
+	for _, prefix := range prefixes {
+		kvs = append(kvs, h.data.list(prefix)...)
+	}
+	return kvs, h.data.revision, nil
 }
 
 // Txn implements store.Store.
