@@ -1,12 +1,13 @@
 package bench
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,54 +63,78 @@ func newFleet(b *testing.B, hosts int) *fleet {
 	return f
 }
 
-// put writes the specs of n VMs named prefix-0, prefix-1, … as the registry does, in transactions of a thousand, without its checks:
-// what is measured is what follows.
-func (f *fleet) put(b *testing.B, prefix string, n int, strategy v1.RunStrategy) {
-	const batch = 1000
-	for from := 0; from < n; from += batch {
-		var t store.Txn
-		for i := from; i < min(n, from+batch); i++ {
-			vm := &v1.VirtualMachine{TypeMeta: v1.TypeMeta{APIVersion: v1.APIVersion, Kind: v1.KindVirtualMachine},
-				Metadata: v1.ObjectMeta{Namespace: "bench", Name: fmt.Sprintf("%s-%d", prefix, i), UID: uuid.NewString(), Generation: 1,
-					CreationTimestamp: time.Now().UTC(), Labels: map[string]string{"app": "bench"}}}
-			vm.Spec.RunStrategy = strategy
-			vm.Spec.Template = v1.Template{Memory: 64 << 20,
-				Disks: []v1.Disk{{Name: "root", Pool: "shared", Volume: fmt.Sprintf("%s-%d.qcow2", prefix, i)}},
-				NICs:  []v1.NIC{{Name: "lan", Network: "default"}}}
-			v1.SetDefaults(vm)
-			t.Put = append(t.Put, store.KV{Key: layout.VMSpecKey("bench", vm.Metadata.Name), Value: layout.EncodeVMSpec(vm)})
-		}
-		if _, err := f.store.Txn(context.Background(), t); err != nil {
+// specs are those of n VMs named prefix-0, prefix-1, …, as the registry stores them.
+func specs(prefix string, n int, strategy v1.RunStrategy) []store.KV {
+	kvs := make([]store.KV, n)
+	for i := range kvs {
+		vm := &v1.VirtualMachine{TypeMeta: v1.TypeMeta{APIVersion: v1.APIVersion, Kind: v1.KindVirtualMachine},
+			Metadata: v1.ObjectMeta{Namespace: "bench", Name: fmt.Sprintf("%s-%d", prefix, i), UID: uuid.NewString(), Generation: 1,
+				CreationTimestamp: time.Now().UTC(), Labels: map[string]string{"app": "bench"}}}
+		vm.Spec.RunStrategy = strategy
+		vm.Spec.Template = v1.Template{Memory: 64 << 20,
+			Disks: []v1.Disk{{Name: "root", Pool: "shared", Volume: fmt.Sprintf("%s-%d.qcow2", prefix, i)}},
+			NICs:  []v1.NIC{{Name: "lan", Network: "default"}}}
+		v1.SetDefaults(vm)
+		kvs[i] = store.KV{Key: layout.VMSpecKey("bench", vm.Metadata.Name), Value: layout.EncodeVMSpec(vm)}
+	}
+	return kvs
+}
+
+// put writes specs in transactions of a thousand, without the registry's checks: what is measured is what follows.
+func (f *fleet) put(b *testing.B, specs []store.KV) {
+	for chunk := range slices.Chunk(specs, 1000) {
+		if _, err := f.store.Txn(context.Background(), store.Txn{Put: chunk}); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// running waits until n VMs have status Running, and returns how often each status was written on the way, on average.
-func (f *fleet) running(b *testing.B, from int64, n int) float64 {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	writes, running := 0, map[string]bool{}
-	for batch := range f.store.Watch(ctx, layout.Status+layout.VM+"/", from) {
-		if batch.Err != nil {
-			b.Fatal(batch.Err)
-		}
-		for _, c := range batch.Changes {
-			writes++
-			var s layout.StatusOf[v1.VirtualMachineStatus]
-			if err := json.Unmarshal(c.Value, &s); err != nil {
-				b.Fatal(err)
-			}
-			if s.Status.PrintableStatus == v1.PrintableRunning {
-				running[c.Key] = true
-			}
-		}
-		if len(running) == n {
-			return float64(writes) / float64(n)
-		}
+// up waits until n hosts are up.
+func (f *fleet) up(b *testing.B, n int) {
+	f.await(b, layout.Status+layout.Host+"/", 1, n, `"state":"`+string(v1.HostUp)+`"`)()
+}
+
+// running begins to watch, and returns a function that waits until n VMs have got status Running.
+func (f *fleet) running(b *testing.B, n int) (wait func() written) {
+	_, revision, err := f.store.List(context.Background(), layout.Leader)
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.Fatalf("%d of %d VMs ran when time was up", len(running), n)
-	return 0
+	return f.await(b, layout.Status+layout.VM+"/", revision+1, n, `"printableStatus":"`+v1.PrintableRunning+`"`)
+}
+
+// written counts values and their bytes.
+type written struct{ values, bytes int }
+
+// await watches keys with the prefix from a revision on; the function that it returns waits until n of them have had a value with
+// the words in it, and tells how much was written on the way. Values are not decoded: this work counts as Holdfast's.
+func (f *fleet) await(b *testing.B, prefix string, from int64, n int, words string) (wait func() written) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	watch := f.store.Watch(ctx, prefix, from)
+	done, w, ended := map[string]bool{}, written{}, make(chan error, 1)
+	go func() {
+		defer cancel()
+		for batch := range watch {
+			for _, c := range batch.Changes {
+				w.values++
+				w.bytes += len(c.Value)
+				if bytes.Contains(c.Value, []byte(words)) {
+					done[c.Key] = true
+				}
+			}
+			if len(done) >= n || batch.Err != nil {
+				ended <- batch.Err
+				return
+			}
+		}
+		ended <- ctx.Err()
+	}()
+	return func() written {
+		if err := <-ended; err != nil {
+			b.Fatalf("%d of %d under %s had %s: %v", len(done), n, prefix, words, err)
+		}
+		return w
+	}
 }
 
 func machine() string { return fmt.Sprintf("%d CPUs, %s", runtime.NumCPU(), runtime.Version()) }

@@ -1,15 +1,12 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
-	"github.com/holdfast-vm/holdfast/internal/store/layout"
 )
 
 // BenchmarkIdle measures what 20,000 VMs cost that nobody touches: 10,000 running and 10,000 stopped, the production resync of their
@@ -20,14 +17,11 @@ func BenchmarkIdle(b *testing.B) {
 	const window = 65 * time.Second // a little more than one resync of every host
 	for range b.N {
 		f := newFleet(b, hosts)
-		_, revision, err := f.store.List(context.Background(), layout.Leader)
-		if err != nil {
-			b.Fatal(err)
-		}
 		stop := f.engine()
-		f.put(b, "on", each, v1.RunAlways)
-		f.put(b, "off", each, v1.RunHalted)
-		f.running(b, revision+1, each)
+		running := f.running(b, each)
+		f.put(b, specs("on", each, v1.RunAlways))
+		f.put(b, specs("off", each, v1.RunHalted))
+		running()
 		stop()
 
 		time.Sleep(2 * time.Second) // etcd's own work after the writes
@@ -62,14 +56,7 @@ func heap() int64 {
 
 // cpuOver is the CPU time that this process uses in the window.
 func cpuOver(window time.Duration) time.Duration {
-	used := func() time.Duration {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			panic(err)
-		}
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
-	before := used()
+	before := cpuUsed()
 	time.Sleep(window)
-	return used() - before
+	return cpuUsed() - before
 }
