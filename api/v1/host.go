@@ -27,8 +27,19 @@ type HostSpec struct {
 	Reserved Resources `json:"reserved,omitzero"`
 	// CPUOvercommit is how many virtual CPUs may be promised for each of the host's; zero means 4.
 	CPUOvercommit float64 `json:"cpuOvercommit,omitempty"`
+	// ConfirmedDown is a person's word that this host runs nothing: while it is unreachable, its VMs start elsewhere. Nil means
+	// nobody has said so. Set by "holdfast host confirm-down".
+	ConfirmedDown *ConfirmedDown `json:"confirmedDown,omitempty"`
 	// StartLimit is how many instances may be starting on this host at once. Zero means the cluster's limit per host.
 	StartLimit int `json:"startLimit,omitempty"`
+}
+
+// ConfirmedDown says who vouched for a host being down, and when.
+type ConfirmedDown struct {
+	// By says who.
+	By string `json:"by,omitempty"`
+	// At is when.
+	At time.Time `json:"at"`
 }
 
 // Resources of a host or an instance.
@@ -68,6 +79,16 @@ type HostStatus struct {
 	Since time.Time `json:"since,omitzero"`
 	// UUID of the host as libvirt tells it.
 	UUID string `json:"uuid,omitempty"`
+	// BootID and Uptime tell one boot of the host from the next, as of ConnectedAt, when the newest connection was made.
+	BootID      string    `json:"bootID,omitempty"`
+	Uptime      Duration  `json:"uptime,omitzero"`
+	ConnectedAt time.Time `json:"connectedAt,omitzero"`
+	// LostAt is when the connection was lost; zero while there is one.
+	LostAt time.Time `json:"lostAt,omitzero"`
+	// RebootedAt is when a boot of the host was noticed last: what ran before it does not any more.
+	RebootedAt time.Time `json:"rebootedAt,omitzero"`
+	// FencedAt is the newest of spec.confirmedDown.at that was acted on.
+	FencedAt time.Time `json:"fencedAt,omitzero"`
 	// Capacity of the machine.
 	Capacity Resources `json:"capacity,omitzero"`
 	// LibvirtVersion and QEMUVersion, e.g. "9.0.0".

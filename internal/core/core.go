@@ -73,6 +73,8 @@ type Core struct {
 	ready Ready
 	// open holds, by VM uid, what was decided and is not in ready yet: commands, and writes besides the status.
 	open map[string]*Unit
+	// hostWrites are the hosts whose status this Step has changed.
+	hostWrites []*fleet.Host
 }
 
 // target is where a command in flight went.
@@ -126,6 +128,7 @@ func (c *Core) Step(now time.Time, ev Event) {
 	}
 	c.due()
 	c.settle()
+	c.flushHosts()
 }
 
 // Ready hands out what has been decided since the last call.

@@ -43,6 +43,10 @@ type realHost struct {
 	epoch   int64
 	seq     int64
 	memory  v1.Quantity
+	// boot counts the host's boots; dead: it has no power.
+	boot int
+	dead bool
+	word *v1.ConfirmedDown
 }
 
 // world is the truth: what hosts run, what is stored, what users asked for.
@@ -86,13 +90,15 @@ func (w *world) step(ev core.Event) { w.core.Step(w.now, ev) }
 
 func (w *world) newTerm() {
 	for _, cmd := range w.flight {
-		w.becomeLate(cmd)
+		if !w.host(cmd.Host).dead {
+			w.becomeLate(cmd)
+		}
 	}
 	w.flight, w.mail = nil, nil
 	w.core = core.New()
 	w.step(core.ConfigChanged{Config: &v1.ClusterConfig{Metadata: v1.ObjectMeta{UID: "cluster"}}})
 	for _, h := range w.hosts {
-		w.step(core.HostChanged{Host: &v1.Host{Metadata: v1.ObjectMeta{Name: h.name, Generation: 1}, Status: w.states[h.name]}})
+		w.step(core.HostChanged{Host: w.object(h)})
 		h.epoch, h.seq = 0, 0
 	}
 	for _, uid := range slices.Sorted(maps.Keys(w.specs)) {
@@ -115,10 +121,18 @@ func (w *world) newTerm() {
 	w.flush(-1)
 }
 
+func (w *world) object(h *realHost) *v1.Host {
+	o := &v1.Host{Metadata: v1.ObjectMeta{Name: h.name, Generation: 1}, Spec: v1.HostSpec{ConfirmedDown: h.word}, Status: w.states[h.name]}
+	if h.word != nil {
+		o.Metadata.Generation += h.word.At.Unix()
+	}
+	return o
+}
+
 func (w *world) connect(h *realHost) {
 	h.epoch++
 	h.seq++
-	w.step(core.HostConnected{Host: h.name, Epoch: h.epoch, Facts: hypervisor.Facts{UUID: h.name, Memory: h.memory, CPUs: 8,
+	w.step(core.HostConnected{Host: h.name, Epoch: h.epoch, Facts: hypervisor.Facts{UUID: h.name, BootID: fmt.Sprint(h.boot), Memory: h.memory, CPUs: 8,
 		MachineTypes: map[string]string{"q35": "pc-q35-7.2", "pc-q35-7.2": "pc-q35-7.2"}}, Listing: w.listing(h)})
 }
 
@@ -195,7 +209,7 @@ func (w *world) write(wr core.Write) {
 func (w *world) move() {
 	t := w.t
 	h := w.hosts[rapid.IntRange(0, len(w.hosts)-1).Draw(t, "host")]
-	switch rapid.SampledFrom([]string{"run", "run", "run", "deliver", "deliver", "apply", "action", "action", "guest", "cut", "return", "late",
+	switch rapid.SampledFrom([]string{"run", "run", "run", "deliver", "deliver", "apply", "action", "action", "guest", "cut", "return", "late", "power", "confirm",
 		"time", "time", "list", "kill", "again", "drop"}).Draw(t, "move") {
 	case "run":
 		w.runOne(rapid.SampledFrom([]string{"done", "done", "done", "refused", "unclear-done", "unclear-late", "unsent"}).Draw(t, "outcome"))
@@ -231,9 +245,20 @@ func (w *world) move() {
 			h.up = false
 			w.step(core.HostLost{Host: h.name, Epoch: h.epoch, Err: "gone", Unreachable: rapid.Bool().Draw(t, "unreachable")})
 		}
+	case "power":
+		if !h.dead {
+			w.power(h)
+			w.step(core.HostLost{Host: h.name, Epoch: h.epoch, Err: "gone", Unreachable: rapid.Bool().Draw(t, "unreachable")})
+		}
+	case "confirm":
+		if h.dead { // a person's word is true here; when it is not, that person has let the VM run twice
+			w.now = w.now.Add(time.Second)
+			h.word = &v1.ConfirmedDown{By: "ann", At: w.now}
+			w.step(core.HostChanged{Host: w.object(h)})
+		}
 	case "return":
 		if !h.up {
-			h.up = true
+			h.up, h.dead = true, false
 			h.seq++
 			w.connect(h)
 		}
@@ -256,6 +281,16 @@ func (w *world) move() {
 		w.newTerm()
 	}
 	w.flush(-1)
+}
+
+// power cuts the host's power: what ran is over, libvirt forgets, and what was on its way is lost.
+func (w *world) power(h *realHost) {
+	h.up, h.dead = false, true
+	h.boot++
+	for _, d := range h.domains { // any order: each alike
+		d.running, d.why = false, "unknown"
+	}
+	w.late = slices.DeleteFunc(w.late, func(l lateCall) bool { return l.cmd.Host == h.name })
 }
 
 // pass lets time go by. Late commands may outlive it only as single calls: a launch that has been defined is created at once or never.
@@ -290,7 +325,9 @@ func (w *world) runOne(how string) {
 		ev.Outcome = core.Unsent
 		if how == "unclear-late" {
 			ev.Outcome = core.Unclear
-			w.becomeLate(cmd)
+			if !h.dead {
+				w.becomeLate(cmd)
+			}
 		}
 	case how == "unsent":
 		ev.Outcome = core.Unsent
@@ -474,7 +511,7 @@ func (w *world) heal() {
 	}
 	for _, h := range w.hosts {
 		if !h.up {
-			h.up = true
+			h.up, h.dead = true, false
 			w.connect(h)
 		}
 	}

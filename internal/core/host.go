@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/core/fleet"
@@ -40,6 +41,7 @@ func (c *Core) hostChanged(o *v1.Host) {
 	}
 	h.Status.ObservedGeneration = o.Metadata.Generation
 	c.writeHost(h)
+	c.fence(h)
 }
 
 func (c *Core) hostRemoved(name string) {
@@ -59,7 +61,11 @@ func (c *Core) hostConnected(ev HostConnected) {
 	if h == nil || ev.Epoch <= h.Epoch {
 		return
 	}
-	h.Connected, h.Epoch, h.Facts = true, ev.Epoch, ev.Facts
+	if h.Rebooted(&ev.Facts, c.now) {
+		h.Status.RebootedAt = c.now
+		c.blameHost(h)
+	}
+	h.Connected, h.Silent, h.Epoch, h.Facts = true, false, ev.Epoch, ev.Facts
 	slices.Sort(h.Facts.Pools)
 	slices.Sort(h.Facts.Networks)
 	unsee(h)
@@ -68,6 +74,10 @@ func (c *Core) hostConnected(ev HostConnected) {
 	st.UUID, st.Capacity = ev.Facts.UUID, v1.Resources{Memory: ev.Facts.Memory, CPUs: ev.Facts.CPUs}
 	st.LibvirtVersion, st.QEMUVersion, st.Accelerator = ev.Facts.LibvirtVersion, ev.Facts.QEMUVersion, ev.Facts.Accelerator
 	st.Pools, st.Networks = h.Facts.Pools, h.Facts.Networks
+	st.BootID, st.Uptime, st.ConnectedAt, st.LostAt = ev.Facts.BootID, v1.Duration(ev.Facts.Uptime), c.now, time.Time{}
+	if cd := h.Spec.ConfirmedDown; cd != nil && cd.At.After(st.FencedAt) {
+		st.FencedAt = cd.At // it answers, so nobody's word that it is down counts any more
+	}
 	reason, message := c.refusal(h, ev)
 	state := v1.HostUp
 	if reason != "" {
@@ -109,15 +119,19 @@ func (c *Core) hostLost(ev HostLost) {
 		h.Connected = false
 		unsee(h)
 		h.Refresh(c.config.StartLimit.PerHost)
+		h.Status.LostAt = c.now
+		c.writeHost(h)
 	}
 	switch {
 	case ev.Unreachable:
+		h.Silent = true
 		if h.Status.State != v1.HostUnreachable {
 			c.setHostState(h, h.Status, v1.HostUnreachable, ReasonNoAnswer, "libvirt at "+h.Spec.URI+" does not answer: "+ev.Err)
 			for _, v := range h.BoundVMs() {
 				c.touch(v)
 			}
 		}
+		c.fence(h)
 	case h.Status.State == v1.HostConnecting && h.Status.Message != ev.Err:
 		c.setHostState(h, h.Status, v1.HostConnecting, ReasonConnectionFailed, ev.Err)
 	}
@@ -151,10 +165,21 @@ func (c *Core) setHostState(h *fleet.Host, st v1.HostStatus, state v1.HostState,
 func sameHostStatus(a, b *v1.HostStatus) bool {
 	return a.State == b.State && a.Reason == b.Reason && a.Message == b.Message && a.UUID == b.UUID && a.Capacity == b.Capacity &&
 		a.LibvirtVersion == b.LibvirtVersion && a.QEMUVersion == b.QEMUVersion && a.Accelerator == b.Accelerator &&
-		slices.Equal(a.Pools, b.Pools) && slices.Equal(a.Networks, b.Networks) && a.ObservedGeneration == b.ObservedGeneration
+		a.ConnectedAt.Equal(b.ConnectedAt) && slices.Equal(a.Pools, b.Pools) && slices.Equal(a.Networks, b.Networks) && a.ObservedGeneration == b.ObservedGeneration
 }
 
+// writeHost lets the host's status be written at the end of the Step: what a status tells to be done with (a fence, a reboot that was
+// noticed) must not be durable before what was done about it.
 func (c *Core) writeHost(h *fleet.Host) {
-	st := h.Status
-	c.ready.Units = append(c.ready.Units, Unit{Writes: []Write{WriteHost{Name: h.Name, UID: h.UID, Status: &st}}})
+	if !slices.Contains(c.hostWrites, h) {
+		c.hostWrites = append(c.hostWrites, h)
+	}
+}
+
+func (c *Core) flushHosts() {
+	for _, h := range c.hostWrites {
+		st := h.Status
+		c.ready.Units = append(c.ready.Units, Unit{Writes: []Write{WriteHost{Name: h.Name, UID: h.UID, Status: &st}}})
+	}
+	c.hostWrites = nil
 }

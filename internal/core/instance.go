@@ -178,8 +178,8 @@ func (c *Core) abandon(v *fleet.VM, phase v1.Phase, reason, message string) {
 }
 
 // judge closes an instance that has ended; an unclear one only after its definition is gone.
-func (c *Core) judge(v *fleet.VM, d *fleet.Domain) {
-	phase, reason, message := lifecycle.Judge(v.Status.Instance, d.Current, d.Ended)
+func (c *Core) judge(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
+	phase, reason, message := lifecycle.Judge(v.Status.Instance, d.Current, d.Ended, h.DiedWith(v.Status.Instance))
 	if v.Status.Instance.Unclear {
 		c.abandon(v, phase, reason, message)
 		return
@@ -191,7 +191,7 @@ func (c *Core) decideInactive(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
 	in := v.Status.Instance
 	ran := in.Phase == v1.PhaseRunning || d.Launched || d.Current.Why != hypervisor.WhyUnknown && d.Current.Why != hypervisor.WhyFailed
 	if ran && in.Abandon == nil {
-		c.judge(v, d)
+		c.judge(v, h, d)
 		return
 	}
 	// It has ended, or is defined and was never started as far as this host knows.
@@ -207,7 +207,7 @@ func (c *Core) decideInactive(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
 func (c *Core) decideAbsent(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
 	in := v.Status.Instance
 	if (in.Phase == v1.PhaseRunning || d.Launched) && in.Abandon == nil {
-		c.judge(v, d)
+		c.judge(v, h, d)
 		return
 	}
 	if in.Stop != nil || in.Abandon != nil {

@@ -105,12 +105,22 @@ func (s *scene) play(d *datadriven.TestData) error {
 		s.epochs[first]++
 		s.seq++
 		s.step(core.HostConnected{Host: first, Epoch: s.epochs[first], Facts: hypervisor.Facts{
-			UUID: "host-" + first, Memory: quantity(arg(d, "memory", "4Gi")), CPUs: 4, LibvirtVersion: "9.0.0", QEMUVersion: "7.2.0",
+			UUID: "host-" + first, BootID: arg(d, "boot", ""), Memory: quantity(arg(d, "memory", "4Gi")), CPUs: 4, LibvirtVersion: "9.0.0", QEMUVersion: "7.2.0",
 			Accelerator: "tcg", MachineTypes: map[string]string{"q35": "pc-q35-7.2", "pc-q35-7.2": "pc-q35-7.2"},
 		}, Listing: core.HostListed{Seq: s.seq, Domains: s.domains(d)}})
 	case "list":
 		s.seq++
 		s.step(core.HostListed{Host: first, Epoch: s.epochs[first], Seq: s.seq, Domains: s.domains(d)})
+	case "confirm-down":
+		for i, h := range s.hosts {
+			if h.Metadata.Name == first {
+				c := *h
+				c.Metadata.Generation++
+				c.Spec.ConfirmedDown = &v1.ConfirmedDown{By: "ann", At: s.now}
+				s.hosts[i] = &c
+				s.step(core.HostChanged{Host: &c})
+			}
+		}
 	case "lost":
 		s.step(core.HostLost{Host: first, Epoch: s.epochs[first], Err: "connection refused", Unreachable: arg(d, "unreachable", "") != ""})
 	case "see":

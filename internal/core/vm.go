@@ -276,7 +276,7 @@ func (c *Core) end(v *fleet.VM, phase v1.Phase, reason, message string, gone boo
 	}
 	switch {
 	case asked:
-	case lifecycle.Retries(v.Strategy, phase, reason) && c.policy.Counts(in, c.now):
+	case lifecycle.Retries(v.Strategy, phase, reason) && !lifecycle.OfHost(reason) && c.policy.Counts(in, c.now):
 		n := 1
 		if st.CrashLoop != nil {
 			n += st.CrashLoop.ConsecutiveFailures

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 )
@@ -155,6 +156,10 @@ type Facts struct {
 	UUID string
 	// Hostname as libvirt knows it.
 	Hostname string
+	// BootID changes with each boot of the machine; empty when it does not tell. Uptime is an estimate that is up to one
+	// percent short; zero when there is none.
+	BootID string
+	Uptime time.Duration
 	// Memory in bytes and CPUs of the machine.
 	Memory v1.Quantity
 	CPUs   int

@@ -23,7 +23,9 @@ type Host struct {
 	// Connected: libvirt answers, on the connection of Epoch. Refused hosts are connected and not used.
 	Connected bool
 	Epoch     int64
-	Facts     hypervisor.Facts
+	// Silent: in this term it has been asked and has not answered for long enough to be called unreachable.
+	Silent bool
+	Facts  hypervisor.Facts
 	// ListSeq is the Seq of the newest listing: a UUID that is not in Domains was absent then.
 	ListSeq int64
 	// Domains that the host shows or that a VM here is concerned with, by UUID.
@@ -84,6 +86,27 @@ func (h *Host) Release(in *v1.Instance) {
 	h.Promised.CPUs -= in.VCPUs
 	h.View.FreeMemory += in.Memory
 	h.View.FreeCPUs += in.VCPUs
+}
+
+// Rebooted reports whether the host has been booted since its newest connection before. The uptime is an estimate that may be
+// short, so it counts only when it is clearly less than it would be, and less than the time since then.
+func (h *Host) Rebooted(facts *hypervisor.Facts, now time.Time) bool {
+	old := &h.Status
+	switch {
+	case old.ConnectedAt.IsZero():
+		return false
+	case old.BootID != "" && facts.BootID != "":
+		return old.BootID != facts.BootID
+	case old.Uptime == 0 || facts.Uptime == 0:
+		return false
+	}
+	elapsed := now.Sub(old.ConnectedAt)
+	return facts.Uptime <= elapsed && facts.Uptime < old.Uptime.Std()+elapsed*9/10-30*time.Second
+}
+
+// DiedWith reports whether the instance ran here before the host's newest boot.
+func (h *Host) DiedWith(in *v1.Instance) bool {
+	return !in.RunningAt.IsZero() && in.RunningAt.Before(h.Status.RebootedAt)
 }
 
 // Ref names the host in notices.

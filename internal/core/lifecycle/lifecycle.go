@@ -15,7 +15,8 @@ import (
 const (
 	EndAsRequested     = "AsRequested"
 	EndGuestShutdown   = "GuestShutdown"
-	EndHostShutdown    = "HostShutdown"
+	EndHostDown        = "HostDown"
+	EndHostLost        = "HostLost"
 	EndCrashed         = "Crashed"
 	EndStartFailed     = "StartFailed"
 	EndStartTimeout    = "StartTimeout"
@@ -46,6 +47,9 @@ func Ran(reason string) bool {
 	return reason != EndStartFailed && reason != EndStartTimeout && reason != EndNeverStarted
 }
 
+// OfHost reports whether an end was the host's, so that it says nothing about the VM and is no reason to back off.
+func OfHost(reason string) bool { return reason == EndHostDown || reason == EndHostLost }
+
 // Clean reports whether the guest ended as its owner or its host's admin wished, and not because Holdfast was asked.
 func Clean(e v1.End) bool { return e.Reason == EndGuestShutdown || e.Reason == EndedByOutsider }
 
@@ -63,10 +67,13 @@ func Retries(strategy v1.RunStrategy, phase v1.Phase, reason string) bool {
 }
 
 // Judge says how an instance that is seen inactive (or gone: d nil) has ended. ended is what a live event told, empty when
-// none did. The instance is running or was being launched.
-func Judge(in *v1.Instance, d *hypervisor.Domain, ended string) (phase v1.Phase, reason, message string) {
-	if in.Stop != nil {
+// none did; hostDown says that its host was booted since it ran. The instance is running or was being launched.
+func Judge(in *v1.Instance, d *hypervisor.Domain, ended string, hostDown bool) (phase v1.Phase, reason, message string) {
+	switch {
+	case in.Stop != nil:
 		return v1.PhaseSucceeded, EndAsRequested, stopMessage(in.Stop)
+	case hostDown:
+		return v1.PhaseFailed, EndHostDown, "the host was rebooted or lost its power while the guest ran"
 	}
 	if d == nil {
 		return v1.PhaseFailed, EndUnknown, "the domain is gone from the host: somebody removed it, or the host lost it"
@@ -74,7 +81,7 @@ func Judge(in *v1.Instance, d *hypervisor.Domain, ended string) (phase v1.Phase,
 	switch d.Why {
 	case hypervisor.WhyShutdown:
 		if ended == endedShutdownHost {
-			return v1.PhaseFailed, EndHostShutdown, "QEMU was told to end by the host (SIGTERM)"
+			return v1.PhaseFailed, EndHostDown, "QEMU was told to end by the host (SIGTERM)"
 		}
 		return v1.PhaseSucceeded, EndGuestShutdown, "the guest shut itself down"
 	case hypervisor.WhyCrashed:

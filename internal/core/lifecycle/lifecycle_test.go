@@ -60,25 +60,28 @@ func TestJudge(t *testing.T) {
 	}
 	stop := &v1.StopRequest{Reason: v1.StopReasonStop}
 	for _, c := range []struct {
-		name   string
-		stop   *v1.StopRequest
-		domain *hypervisor.Domain
-		ended  string
-		phase  v1.Phase
-		reason string
+		name     string
+		stop     *v1.StopRequest
+		domain   *hypervisor.Domain
+		ended    string
+		rebooted bool
+		phase    v1.Phase
+		reason   string
 	}{
-		{"what was asked for comes first", stop, inactive("crashed"), "", v1.PhaseSucceeded, EndAsRequested},
-		{"guest's own shutdown", nil, inactive("shutdown"), "shutdown-guest", v1.PhaseSucceeded, EndGuestShutdown},
-		{"shutdown while nobody listened", nil, inactive("shutdown"), "", v1.PhaseSucceeded, EndGuestShutdown},
-		{"SIGTERM to QEMU", nil, inactive("shutdown"), "shutdown-host", v1.PhaseFailed, EndHostShutdown},
-		{"crash", nil, inactive("crashed"), "", v1.PhaseFailed, EndCrashed},
-		{"failed start", nil, inactive("failed"), "", v1.PhaseFailed, EndStartFailed},
-		{"virsh destroy", nil, inactive("destroyed"), "", v1.PhaseSucceeded, EndedByOutsider},
-		{"virsh save", nil, inactive("saved"), "", v1.PhaseSucceeded, EndedByOutsider},
-		{"host has forgotten", nil, inactive("unknown"), "", v1.PhaseFailed, EndUnknown},
-		{"gone", nil, nil, "", v1.PhaseFailed, EndUnknown},
+		{"what was asked for comes first", stop, inactive("crashed"), "", false, v1.PhaseSucceeded, EndAsRequested},
+		{"guest's own shutdown", nil, inactive("shutdown"), "shutdown-guest", false, v1.PhaseSucceeded, EndGuestShutdown},
+		{"shutdown while nobody listened", nil, inactive("shutdown"), "", false, v1.PhaseSucceeded, EndGuestShutdown},
+		{"SIGTERM to QEMU", nil, inactive("shutdown"), "shutdown-host", false, v1.PhaseFailed, EndHostDown},
+		{"crash", nil, inactive("crashed"), "", false, v1.PhaseFailed, EndCrashed},
+		{"failed start", nil, inactive("failed"), "", false, v1.PhaseFailed, EndStartFailed},
+		{"virsh destroy", nil, inactive("destroyed"), "", false, v1.PhaseSucceeded, EndedByOutsider},
+		{"virsh save", nil, inactive("saved"), "", false, v1.PhaseSucceeded, EndedByOutsider},
+		{"host was rebooted", nil, inactive("unknown"), "", true, v1.PhaseFailed, EndHostDown},
+		{"stopped, and the host was rebooted", stop, inactive("unknown"), "", true, v1.PhaseSucceeded, EndAsRequested},
+		{"host has forgotten", nil, inactive("unknown"), "", false, v1.PhaseFailed, EndUnknown},
+		{"gone", nil, nil, "", false, v1.PhaseFailed, EndUnknown},
 	} {
-		phase, reason, message := Judge(&v1.Instance{Stop: c.stop}, c.domain, c.ended)
+		phase, reason, message := Judge(&v1.Instance{Stop: c.stop}, c.domain, c.ended, c.rebooted)
 		if phase != c.phase || reason != c.reason || message == "" {
 			t.Errorf("%s: %s %s %q, want %s %s and a sentence", c.name, phase, reason, message, c.phase, c.reason)
 		}
