@@ -22,8 +22,12 @@ const (
 
 // watch answers with a stream that ends when the client hangs up, the server stops, or the registry has an error.
 func (s *Server) watch(ctx context.Context, kind, namespace, from string, f filter) (*huma.StreamResponse, error) {
+	scope := registry.Scope{Namespace: namespace}
+	if kind != v1.KindEvent { // the name of an event is not that of the object it is about
+		scope.Name = f.name
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	changes, err := s.registry.Watch(ctx, kind, namespace, from)
+	changes, err := s.registry.Watch(ctx, kind, scope, from)
 	if err != nil {
 		cancel()
 		return nil, s.problemOf(err)

@@ -128,5 +128,5 @@ func (r *Registry) GetAction(ctx context.Context, namespace, id string) (*v1.Act
 
 // ListActions reads the actions of a namespace, or of all when it is empty; the string is the resourceVersion to watch from.
 func (r *Registry) ListActions(ctx context.Context, namespace string) ([]*v1.Action, string, error) {
-	return list[*v1.Action](ctx, r, kindAction, namespace)
+	return List[*v1.Action](ctx, r, Scope{Namespace: namespace})
 }

@@ -31,7 +31,7 @@ func (r *Registry) GetHost(ctx context.Context, name string) (*v1.Host, error) {
 
 // ListHosts reads all hosts, sorted; the string is the resourceVersion to watch from.
 func (r *Registry) ListHosts(ctx context.Context) ([]*v1.Host, string, error) {
-	return list[*v1.Host](ctx, r, kindHost, "")
+	return List[*v1.Host](ctx, r, Scope{})
 }
 
 // SetUnschedulable keeps new instances away from a host, or lets them come again, and returns the host.

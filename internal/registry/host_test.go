@@ -116,6 +116,11 @@ func TestListEvents(t *testing.T) {
 		{registry.EventFilter{Namespace: "default", Kind: v1.KindHost}, ""},
 		{registry.EventFilter{Kind: v1.KindHost, Name: "a"}, "Unreachable "},
 		{registry.EventFilter{Name: "b"}, ""},
+		{registry.EventFilter{Name: "a"}, "Started Crashed Started Unreachable "},
+		{registry.EventFilter{Namespace: "default", Kind: v1.KindVirtualMachine, Name: "a"}, "Crashed Started "},
+		{registry.EventFilter{Namespace: "default", Kind: v1.KindVirtualMachine, Name: "aa"}, ""},
+		{registry.EventFilter{Kind: v1.KindVirtualMachine, Name: "a"}, "Started Crashed Started "},
+		{registry.EventFilter{Kind: "Pod"}, ""},
 	} {
 		events, _, err := f.ListEvents(f.ctx, c.filter)
 		got := ""

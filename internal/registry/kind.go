@@ -86,6 +86,25 @@ func (k *kind) within(namespace string) string {
 	return namespace + "/"
 }
 
+// parse is the id of the object that a key belongs to, empty when it is none of the kind's, and whether the key is its spec.
+func (k *kind) parse(key string) (id string, isSpec bool) {
+	if id, isSpec = strings.CutPrefix(key, k.specs); isSpec {
+		return id, true
+	}
+	if id, ok := strings.CutPrefix(key, k.statuses); ok && k.statuses != "" {
+		return id, false
+	}
+	return "", false
+}
+
+// includes reports whether the object with an id is in scope.
+func (k *kind) includes(scope Scope, id string) bool {
+	if !strings.HasPrefix(id, k.within(scope.Namespace)) {
+		return false
+	}
+	return scope.Name == "" || id[strings.LastIndexByte(id, '/')+1:] == scope.Name
+}
+
 // ref names an object, with the default namespace for a namespaced one that names none.
 func (k *kind) ref(namespace, name string) v1.ObjectRef {
 	switch {

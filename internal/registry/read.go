@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/store"
@@ -35,39 +34,52 @@ func (r *Registry) get(ctx context.Context, k *kind, namespace, name string) (v1
 	return o, spec, err
 }
 
-// snapshot is all objects of a kind as keys, by id. Specs are as of revision specsAt, statuses as of statusesAt, which is the same
-// or later.
+// Scope says which objects of a kind are meant: those of a namespace, those of a name. What is empty excludes nothing.
+type Scope struct{ Namespace, Name string }
+
+// snapshot is objects of one kind as keys, by id, all as of revision at.
 type snapshot struct {
 	// ids in ascending order.
-	ids                 []string
-	specs, statuses     map[string]store.KV
-	specsAt, statusesAt int64
+	ids             []string
+	specs, statuses map[string]store.KV
+	at              int64
 }
 
-func (r *Registry) snapshot(ctx context.Context, k *kind, namespace string) (*snapshot, error) {
-	s := &snapshot{specs: map[string]store.KV{}, statuses: map[string]store.KV{}}
-	specs, at, err := r.st.List(ctx, k.specs+k.within(namespace))
+func (r *Registry) snapshot(ctx context.Context, k *kind, scope Scope) (*snapshot, error) {
+	kvs, at, err := r.keysOf(ctx, k, scope)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", k.name, err)
 	}
-	for _, kv := range specs {
-		id := strings.TrimPrefix(kv.Key, k.specs)
-		s.ids = append(s.ids, id)
-		s.specs[id] = kv
+	s := &snapshot{specs: map[string]store.KV{}, statuses: map[string]store.KV{}, at: at}
+	for _, kv := range kvs {
+		id, isSpec := k.parse(kv.Key)
+		switch {
+		case kv.ModRevision == 0 || !k.includes(scope, id):
+		case isSpec:
+			s.ids = append(s.ids, id)
+			s.specs[id] = kv
+		default:
+			s.statuses[id] = kv
+		}
 	}
-	s.specsAt, s.statusesAt = at, at
-	if k.statuses == "" {
-		return s, nil
-	}
-	statuses, at, err := r.st.List(ctx, k.statuses+k.within(namespace))
-	if err != nil {
-		return nil, fmt.Errorf("list the statuses of %s: %w", k.name, err)
-	}
-	for _, kv := range statuses {
-		s.statuses[strings.TrimPrefix(kv.Key, k.statuses)] = kv
-	}
-	s.statusesAt = at
 	return s, nil
+}
+
+// keysOf reads at least the keys of the objects in scope. One object is not searched for among all.
+func (r *Registry) keysOf(ctx context.Context, k *kind, scope Scope) ([]store.KV, int64, error) {
+	read, what := r.list, k.within(scope.Namespace)
+	if scope.Name != "" && (scope.Namespace != "" || !k.namespaced) {
+		read, what = r.st.GetAll, k.id(scope.Namespace, scope.Name)
+	}
+	keys := []string{k.specs + what}
+	if k.statuses != "" {
+		keys = append(keys, k.statuses+what)
+	}
+	return read(ctx, keys)
+}
+
+func (r *Registry) list(ctx context.Context, prefixes []string) ([]store.KV, int64, error) {
+	return r.st.List(ctx, prefixes...)
 }
 
 // join is the object with an id.
@@ -78,9 +90,12 @@ func (s *snapshot) join(k *kind, id string) (v1.Object, error) {
 	return k.decode(s.specs[id], nil)
 }
 
-// list reads all objects of a kind, sorted by namespace and name, and the resourceVersion from which a watch misses nothing.
-func list[O v1.Object](ctx context.Context, r *Registry, k *kind, namespace string) ([]O, string, error) {
-	s, err := r.snapshot(ctx, k, namespace)
+// List reads the objects of one kind, sorted by namespace and name; the string is the resourceVersion from which a watch misses
+// nothing. An object that does not exist is not in the list, which is no error.
+func List[O v1.Object](ctx context.Context, r *Registry, scope Scope) ([]O, string, error) {
+	var kindOnly O
+	k := kindOf(kindOnly)
+	s, err := r.snapshot(ctx, k, scope)
 	if err != nil {
 		return nil, "", err
 	}
@@ -92,5 +107,5 @@ func list[O v1.Object](ctx context.Context, r *Registry, k *kind, namespace stri
 		}
 		objects = append(objects, o.(O))
 	}
-	return objects, strconv.FormatInt(s.specsAt, 10), nil
+	return objects, strconv.FormatInt(s.at, 10), nil
 }

@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -148,4 +149,11 @@ func (s *afterList) List(ctx context.Context, prefixes ...string) ([]store.KV, i
 		do()
 	}
 	return kvs, revision, err
+}
+
+// noList is a store in which nothing can be listed.
+type noList struct{ store.Store }
+
+func (noList) List(context.Context, ...string) ([]store.KV, int64, error) {
+	return nil, 0, errors.New("nothing may be listed")
 }

@@ -29,7 +29,7 @@ func (r *Registry) GetVM(ctx context.Context, namespace, name string) (*v1.Virtu
 
 // ListVMs reads the VMs of a namespace, or of all when it is empty, sorted; the string is the resourceVersion to watch from.
 func (r *Registry) ListVMs(ctx context.Context, namespace string) ([]*v1.VirtualMachine, string, error) {
-	return list[*v1.VirtualMachine](ctx, r, kindVM, namespace)
+	return List[*v1.VirtualMachine](ctx, r, Scope{Namespace: namespace})
 }
 
 // DeleteOptions of a deletion.

@@ -225,8 +225,45 @@ func TestListVMs(t *testing.T) {
 			t.Errorf("namespace %q: %q, version %q, %v", c.namespace, got, version, err)
 		}
 	}
+	for _, c := range []struct {
+		scope registry.Scope
+		want  int
+	}{
+		{registry.Scope{Namespace: "default", Name: "a"}, 1},
+		{registry.Scope{Name: "c"}, 1},
+		{registry.Scope{Namespace: "default", Name: "c"}, 0},
+		{registry.Scope{Namespace: "default", Name: "lab/c"}, 0},
+	} {
+		vms, version, err := registry.List[*v1.VirtualMachine](f.ctx, f.Registry, c.scope)
+		if len(vms) != c.want || err != nil || version == "" {
+			t.Errorf("%+v: %d VMs, version %q, %v", c.scope, len(vms), version, err)
+		}
+		if len(vms) > 0 && (vms[0].Metadata.Name != c.scope.Name || (vms[0].Status.PrintableStatus == "Running") != (c.scope.Name == "a")) {
+			t.Errorf("%+v: %+v", c.scope, vms[0])
+		}
+	}
 	vms, _, _ := f.ListVMs(f.ctx, "default")
 	if vms[0].Status.PrintableStatus != "Running" || vms[1].Status.PrintableStatus != "" {
 		t.Error("statuses are not joined to their VMs")
 	}
+}
+
+// One object is not searched for among all.
+func TestOneObjectIsReadAlone(t *testing.T) {
+	f := newFixture(t)
+	a := must(f.CreateVM(f.ctx, vm("a")))
+	must(f.CreateVM(f.ctx, vm("b")))
+	must(f.CreateHost(f.ctx, host("h")))
+	f.Registry = registry.New(noList{f.st}, f.clock)
+	one := registry.Scope{Namespace: "default", Name: "a"}
+	if vms, _, err := registry.List[*v1.VirtualMachine](f.ctx, f.Registry, one); len(vms) != 1 || err != nil {
+		t.Errorf("%d VMs, %v", len(vms), err)
+	}
+	if hosts, _, err := registry.List[*v1.Host](f.ctx, f.Registry, registry.Scope{Name: "h"}); len(hosts) != 1 || err != nil {
+		t.Errorf("%d hosts, %v", len(hosts), err)
+	}
+	events := f.watchScope(v1.KindVirtualMachine, one, "")
+	must(f.UpdateVM(f.ctx, vm("b", disk("other"))))
+	f.setStatus(a, v1.VirtualMachineStatus{PrintableStatus: "Running"})
+	wantEvents(t, events, "ADDED a gen 1", "BOOKMARK", "MODIFIED a gen 1 Running")
 }

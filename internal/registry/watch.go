@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/store"
@@ -36,10 +35,10 @@ type WatchEvent struct {
 	Err error
 }
 
-// Watch reports changes of one kind's objects in a namespace (empty: all) until ctx ends, then the channel is closed. With an
-// empty from it begins with all current objects as Added and a Bookmark; else it reports what changed after that
-// resourceVersion. Nothing in between is missed. Several changes may come as one, and the last one of them may come twice.
-func (r *Registry) Watch(ctx context.Context, kindName, namespace, from string) (<-chan WatchEvent, error) {
+// Watch reports changes of one kind's objects until ctx ends, then the channel is closed. With an empty from it begins with all
+// current objects as Added and a Bookmark; else it reports what changed after that resourceVersion. Nothing in between is missed.
+// Several changes may come as one, and the last one of them may come twice.
+func (r *Registry) Watch(ctx context.Context, kindName string, scope Scope, from string) (<-chan WatchEvent, error) {
 	k, ok := kinds[kindName]
 	if !ok {
 		return nil, invalid(v1.ObjectRef{Kind: kindName}, "kind", fmt.Sprintf("%q cannot be watched", kindName),
@@ -54,21 +53,21 @@ func (r *Registry) Watch(ctx context.Context, kindName, namespace, from string) 
 		}
 		after = n
 	}
-	snap, err := r.snapshot(ctx, k, namespace)
+	snap, err := r.snapshot(ctx, k, scope)
 	if err != nil {
 		return nil, err
 	}
-	if after > snap.specsAt {
+	if after > snap.at {
 		return nil, ErrExpired
 	}
-	w := &watcher{k: k, namespace: namespace, snap: snap, out: make(chan WatchEvent), known: map[string]bool{}, passed: map[string]store.KV{}}
+	w := &watcher{k: k, scope: scope, snap: snap, out: make(chan WatchEvent), known: map[string]bool{}, passed: map[string]store.KV{}}
 	prefix := layout.Root
 	if k.statuses == "" {
 		prefix = k.specs
 	}
 	w.after = after
 	if from == "" {
-		w.after = snap.specsAt
+		w.after = snap.at
 	}
 	for id, kv := range snap.specs {
 		w.known[id] = kv.CreateRevision <= w.after
@@ -84,9 +83,9 @@ func (r *Registry) Watch(ctx context.Context, kindName, namespace, from string) 
 // revision it reports from: until the changes have caught up, an object is reported as the snapshot has it, when the change that
 // the snapshot contains comes by.
 type watcher struct {
-	k         *kind
-	namespace string
-	out       chan WatchEvent
+	k     *kind
+	scope Scope
+	out   chan WatchEvent
 	// after is the revision that the client has seen.
 	after int64
 	snap  *snapshot
@@ -140,12 +139,12 @@ func (w *watcher) batch(ctx context.Context, b store.Batch) bool {
 		case isSpec && c.Deleted:
 			// reported below, from last
 		case isSpec:
-			if !fresh(w.snap.specs, id, c, w.snap.specsAt) {
+			if !w.snap.take(w.snap.specs, id, c) {
 				w.passed[id] = c.KV
 				continue
 			}
 			delete(w.passed, id)
-		case !fresh(w.snap.statuses, id, c, w.snap.statusesAt):
+		case !w.snap.take(w.snap.statuses, id, c):
 			continue
 		}
 		if !slices.Contains(touched, id) {
@@ -177,7 +176,7 @@ func (w *watcher) lastSeen(b store.Batch) map[string]v1.Object {
 		passed, wasPassed := w.passed[id]
 		var err error
 		switch {
-		case b.Revision > w.snap.specsAt:
+		case b.Revision > w.snap.at:
 			last[id], err = w.snap.join(w.k, id)
 		case !wasPassed:
 			last[id] = w.nameOnly(id)
@@ -193,12 +192,12 @@ func (w *watcher) lastSeen(b store.Batch) map[string]v1.Object {
 	return last
 }
 
-// fresh takes a change into a snapshot that was listed at revision at, and tells whether the snapshot now holds what the change
-// says. It does not when the snapshot had something newer.
-func fresh(keys map[string]store.KV, id string, c store.Change, at int64) bool {
+// take takes a change into the snapshot, whose specs or statuses keys is, and tells whether it now holds what the change says. It
+// does not when it had something newer.
+func (s *snapshot) take(keys map[string]store.KV, id string, c store.Change) bool {
 	have, ok := keys[id]
 	switch {
-	case c.ModRevision <= at:
+	case c.ModRevision <= s.at:
 		return ok && have.ModRevision == c.ModRevision
 	case c.Deleted:
 		delete(keys, id)
@@ -223,7 +222,7 @@ func (w *watcher) reportChange(ctx context.Context, id string, revision int64) b
 
 func (w *watcher) reportDeletion(ctx context.Context, id string, last v1.Object, revision int64) bool {
 	delete(w.passed, id)
-	if revision > w.snap.specsAt {
+	if revision > w.snap.at {
 		delete(w.snap.specs, id)
 		delete(w.known, id)
 	}
@@ -244,14 +243,7 @@ func (w *watcher) nameOnly(id string) v1.Object {
 
 // idOf is the id of the object that a key belongs to, empty when it is none of the watch's, and whether the key is its spec.
 func (w *watcher) idOf(key string) (id string, isSpec bool) {
-	id, isSpec = strings.CutPrefix(key, w.k.specs)
-	if !isSpec {
-		var ok bool
-		if id, ok = strings.CutPrefix(key, w.k.statuses); !ok || w.k.statuses == "" {
-			return "", false
-		}
-	}
-	if !strings.HasPrefix(id, w.k.within(w.namespace)) {
+	if id, isSpec = w.k.parse(key); !w.k.includes(w.scope, id) {
 		return "", false
 	}
 	return id, isSpec

@@ -65,11 +65,14 @@ func ParseRevisionKey(key string) (uid string, generation int64, ok bool) {
 	return uid, g, found && err == nil
 }
 
+// NoNamespace stands in the keys of events about objects that have none.
+const NoNamespace = "-"
+
 // EventKey is where the one event of an object and a reason is kept.
 func EventKey(o v1.ObjectRef, reason string) string {
 	ns := o.Namespace
 	if ns == "" {
-		ns = "-"
+		ns = NoNamespace
 	}
 	return Event + ns + "/" + o.Kind + "/" + o.Name + "/" + reason
 }
