@@ -37,7 +37,7 @@ type (
 )
 
 func (s *Server) actionRoutes(api huma.API) {
-	actions := collection[v1.Action]{v1.KindAction, actionTag, s.registry.ListActions}
+	actions := objects[v1.Action](s, v1.KindAction, actionTag)
 	registerList(s, api, huma.Operation{Path: actionsURL, OperationID: "listActions", Summary: "List or watch the actions of a namespace"},
 		actions, func(in *actionListInput) (string, Watching, filter, error) {
 			f, err := in.filter()

@@ -24,8 +24,8 @@ type (
 )
 
 func (s *Server) eventRoutes(api huma.API) {
-	events := collection[v1.Event]{v1.KindEvent, eventTag, func(ctx context.Context, namespace string) ([]*v1.Event, string, error) {
-		return s.registry.ListEvents(ctx, registry.EventFilter{Namespace: namespace})
+	events := collection[v1.Event]{v1.KindEvent, eventTag, func(ctx context.Context, namespace string, f filter) ([]*v1.Event, string, error) {
+		return s.registry.ListEvents(ctx, registry.EventFilter{Namespace: namespace, Kind: f.about, Name: f.name})
 	}}
 	registerList(s, api, huma.Operation{Path: root + "/namespaces/{namespace}/events", OperationID: "listEvents",
 		Summary: "List or watch the events of a namespace, the newest last"}, events,

@@ -31,8 +31,7 @@ type (
 )
 
 func (s *Server) hostRoutes(api huma.API) {
-	hosts := collection[v1.Host]{v1.KindHost, hostTag,
-		func(ctx context.Context, _ string) ([]*v1.Host, string, error) { return s.registry.ListHosts(ctx) }}
+	hosts := objects[v1.Host](s, v1.KindHost, hostTag)
 	registerList(s, api, huma.Operation{Path: hostsURL, OperationID: "listHosts", Summary: "List or watch the hosts"}, hosts,
 		func(in *hostListInput) (string, Watching, filter, error) {
 			f, err := in.filter()

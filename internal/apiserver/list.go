@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/internal/registry"
 )
 
 // Watching is what each collection's GET understands. It is exported, as its like are, because huma fills embedded structs only
@@ -64,7 +65,22 @@ func (f filter) matches(o v1.Object) bool {
 type collection[T any] struct {
 	kind string
 	tag  string
-	list func(ctx context.Context, namespace string) ([]*T, string, error)
+	list func(ctx context.Context, namespace string, f filter) ([]*T, string, error)
+}
+
+// objects is the collection of a kind whose objects are found by name.
+func objects[T any, O interface {
+	*T
+	v1.Object
+}](s *Server, kind, tag string) collection[T] {
+	return collection[T]{kind, tag, func(ctx context.Context, namespace string, f filter) ([]*T, string, error) {
+		list, version, err := registry.List[O](ctx, s.registry, registry.Scope{Namespace: namespace, Name: f.name})
+		items := make([]*T, len(list))
+		for i, o := range list {
+			items[i] = o
+		}
+		return items, version, err
+	}}
 }
 
 // registerList adds the GET of a collection: a list, or with watch=true a stream. where takes the input apart.
@@ -91,7 +107,7 @@ func registerList[I, T any](s *Server, api huma.API, op huma.Operation, c collec
 		}
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
-		items, version, err := c.list(ctx, namespace)
+		items, version, err := c.list(ctx, namespace, f)
 		if err != nil {
 			return nil, s.problemOf(err)
 		}

@@ -48,7 +48,7 @@ type (
 )
 
 func (s *Server) vmRoutes(api huma.API) {
-	vms := collection[v1.VirtualMachine]{v1.KindVirtualMachine, vmTag, s.registry.ListVMs}
+	vms := objects[v1.VirtualMachine](s, v1.KindVirtualMachine, vmTag)
 	registerList(s, api, huma.Operation{Path: vmsURL, OperationID: "listVMs", Summary: "List or watch the VMs of a namespace"}, vms,
 		func(in *vmListInput) (string, Watching, filter, error) {
 			f, err := in.filter()
