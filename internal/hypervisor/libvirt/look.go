@@ -84,9 +84,13 @@ func (c *conn) find(ctx context.Context, id string) (*hypervisor.Domain, identit
 	if err != nil {
 		return nil, identity{}, fmt.Errorf("look at domain %q: %w", id, err)
 	}
+	op := "look at domain " + id
+	if parsed == uuid.Nil {
+		op = "ask for a sign of life" // nobody has this UUID; who asks for it wants to know whether the host answers
+	}
 	var dom golibvirt.Domain
 	var state, reason int32
-	err = c.ask(ctx, "look at domain "+id, func(v *golibvirt.Libvirt) (err error) {
+	err = c.ask(ctx, op, func(v *golibvirt.Libvirt) (err error) {
 		if dom, err = v.DomainLookupByUUID(golibvirt.UUID(parsed)); err != nil {
 			return err
 		}
