@@ -127,7 +127,8 @@ func (m *vm) forbiddenAfter(w *world, a *action) bool {
 	}
 	for i, s := range m.specs {
 		current := i == len(m.specs)-1 || m.specs[i+1].rev >= a.posted.rev
-		if current && (s.value.Metadata.DeletionTimestamp != nil || strategy(&s.value.Spec) == v1.RunHalted) {
+		forbids := strategy(&s.value.Spec) == v1.RunHalted || strategy(&s.value.Spec) == v1.RunOnce
+		if current && (forbids || s.value.Metadata.DeletionTimestamp != nil) {
 			return true
 		}
 	}

@@ -3,8 +3,6 @@ package invariant
 import (
 	"cmp"
 	"time"
-
-	v1 "github.com/holdfast-vm/holdfast/api/v1"
 )
 
 // BackoffHonoured takes retryAt from the last status before the new instance, and checks also that retryAt is as far away from the
@@ -59,10 +57,5 @@ func (m *vm) resetSince(failed string) bool {
 			break
 		}
 	}
-	for _, a := range m.actions {
-		if a.spec.Spec.Type != v1.ActionStop && max(a.posted.rev, a.applied) >= since {
-			return true
-		}
-	}
-	return m.specs[len(m.specs)-1].rev >= since
+	return m.askedSince(since)
 }

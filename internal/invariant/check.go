@@ -24,8 +24,8 @@ type complaint func(uid, format string, args ...any)
 // All are the checks, in the order of the documents.
 func All() []Check {
 	return []Check{
-		OneInstance, NoUnforcedStop, NoOvercommit, StartLimits, BackoffHonoured, StopSticks, PersistBeforeAct, ActionsOnce,
-		EverythingHasAReason,
+		OneInstance, NoUnforcedStop, NoOvercommit, StartLimits, BackoffHonoured, StopSticks, CleanEndStays, PersistBeforeAct,
+		ActionsOnce, EverythingHasAReason,
 	}
 }
 

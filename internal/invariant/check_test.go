@@ -325,6 +325,28 @@ func TestStories(t *testing.T) {
 			l.status("a", instanceOn("h1", "i1", v1.PhaseLaunching))
 		}, "StopSticks a"},
 
+		{"RerunOnFailure runs again after its guest shut down", func(l *logbook) {
+			l.strategy("a", v1.RunRerunOnFailure)
+			l.launch("h1", "a", "i1")
+			l.ends("h1", "a", "i1", "shutdown", ByGuest, "")
+			l.status("a", cleanEnd("i1"))
+			l.status("a", again("i2", cleanEnd("i1")))
+		}, "CleanEndStays a"},
+		{"RerunOnFailure is started again after its guest shut down", func(l *logbook) {
+			l.strategy("a", v1.RunRerunOnFailure)
+			l.launch("h1", "a", "i1")
+			l.ends("h1", "a", "i1", "shutdown", ByGuest, "")
+			l.status("a", cleanEnd("i1"))
+			l.post("s1", start, "a", false)
+			l.status("a", again("i2", cleanEnd("i1")), "s1")
+		}, ""},
+		{"Always runs again after its guest shut down", func(l *logbook) {
+			l.vm("a", nil)
+			l.launch("h1", "a", "i1")
+			l.ends("h1", "a", "i1", "shutdown", ByGuest, "")
+			l.status("a", again("i2", cleanEnd("i1")))
+		}, ""},
+
 		{"a create that no status explains", func(l *logbook) {
 			l.vm("a", nil)
 			l.call("create", "h1", "a", "i1")
@@ -508,6 +530,18 @@ func TestStories(t *testing.T) {
 			t.Errorf("no story breaks %s", c.Name)
 		}
 	}
+}
+
+func cleanEnd(instance string) v1.VirtualMachineStatus {
+	return v1.VirtualMachineStatus{PrintableStatus: v1.PrintableStopped,
+		History: []v1.End{{Instance: instance, Phase: v1.PhaseSucceeded, Reason: "GuestShutdown"}}}
+}
+
+// again is the status of the next instance, with the record of the ends before.
+func again(instance string, ended v1.VirtualMachineStatus) v1.VirtualMachineStatus {
+	s := instanceOn("h1", instance, v1.PhaseLaunching)
+	s.History = ended.History
+	return s
 }
 
 // sampled adds to a story a moment of judgement an hour later.

@@ -13,7 +13,7 @@ import (
 const known = 3 * time.Minute
 
 // NoOvercommit adds up what each host has promised, by the statuses, whenever a status adds to it; and what really runs there,
-// whenever a call of ours starts something.
+// whenever a call of ours starts something. A host whose capacity is not on record yet is not judged.
 var NoOvercommit = Check{
 	Name: "NoOvercommit",
 	Says: "no decision of ours raises what a host has promised above its limit",
@@ -28,7 +28,7 @@ var NoOvercommit = Check{
 					complain(m.uid, "host %s promised instance %s %s, less than its guest's memory", s.Instance.Host, s.Instance.ID, s.Instance.Memory)
 				}
 				promised, limit := w.promised(s.Instance.Host), w.limit(s.Instance.Host)
-				if promised.Memory > limit.Memory || promised.CPUs > limit.CPUs {
+				if limit.Memory > 0 && (promised.Memory > limit.Memory || promised.CPUs > limit.CPUs) {
 					complain(m.uid, "instance %s raises what host %s has promised to %s and %d CPUs, above its limit of %s and %d",
 						s.Instance.ID, s.Instance.Host, promised.Memory, promised.CPUs, limit.Memory, limit.CPUs)
 				}
@@ -37,7 +37,7 @@ var NoOvercommit = Check{
 			if !ok || !d.Active() || d.By != ByCall || w.before != nil && w.before.Active() {
 				return
 			}
-			if running, limit := w.running(d), w.limit(d.Host); running > limit.Memory {
+			if running, limit := w.running(d), w.limit(d.Host); limit.Memory > 0 && running > limit.Memory {
 				complain(d.UUID, "with instance %s %s of memory run on host %s, above its limit of %s", d.Instance, running, d.Host, limit.Memory)
 			}
 		}

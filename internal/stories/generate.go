@@ -106,6 +106,6 @@ func (g *generator) step(i, hosts int) Step {
 func (g *generator) apply(vm string) Step {
 	return Step{
 		Verb: Apply, VM: vm, Memory: pick(g, v1.Quantity(512<<20), 1<<30, 1536<<20),
-		Strategy: pick(g, v1.RunAlways, v1.RunAlways, v1.RunAlways, v1.RunManual, v1.RunManual, v1.RunHalted),
+		Strategy: pick(g, v1.RunAlways, v1.RunAlways, v1.RunAlways, v1.RunRerunOnFailure, v1.RunManual, v1.RunManual, v1.RunOnce, v1.RunHalted),
 	}
 }

@@ -95,6 +95,10 @@ func wishOf(vm *v1.VirtualMachine, actions []*v1.Action, asked map[string]int64)
 	}
 	edited := vm.Metadata.Generation > 1
 	switch vm.Spec.RunStrategy {
+	case v1.RunRerunOnFailure, v1.RunOnce: // whether it runs depends on how its last instance ended
+		if last == v1.ActionStop {
+			return wantOff
+		}
 	case v1.RunHalted:
 		return wantOff
 	case v1.RunManual:

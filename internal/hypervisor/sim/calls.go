@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 )
@@ -15,7 +16,11 @@ func (c *conn) info(op, uuid, instance string) Call {
 
 // Facts implements hypervisor.Conn.
 func (c *conn) Facts(ctx context.Context) (hypervisor.Facts, error) {
-	return call(ctx, c, c.info("facts", "", ""), func(reply func(hypervisor.Facts, error)) { reply(c.host.facts, nil) })
+	return call(ctx, c, c.info("facts", "", ""), func(reply func(hypervisor.Facts, error)) {
+		facts := c.host.facts
+		facts.BootID, facts.Uptime = fmt.Sprintf("%s-boot-%d", c.host.name, c.host.boots), time.Since(c.host.booted)
+		reply(facts, nil)
+	})
 }
 
 // List implements hypervisor.Conn.

@@ -85,6 +85,7 @@ func (h *Host) PowerOn() {
 			return
 		}
 		h.off, h.frozen = false, false
+		h.boots, h.booted = h.boots+1, time.Now()
 		h.silence++
 		h.dropConnections()
 	})

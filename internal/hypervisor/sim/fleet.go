@@ -87,7 +87,7 @@ func (f *Fleet) AddHost(c HostConfig) *Host {
 	if c.Networks == nil {
 		c.Networks = []string{"default"}
 	}
-	h := &Host{fleet: f, name: c.Name, domains: map[string]*domain{}}
+	h := &Host{fleet: f, name: c.Name, domains: map[string]*domain{}, boots: 1, booted: time.Now()}
 	h.facts = hypervisor.Facts{
 		UUID: uuidOf("host " + c.Name), Hostname: c.Name,
 		Memory: cmp.Or(c.Memory, 64<<30), CPUs: cmp.Or(c.CPUs, 16),

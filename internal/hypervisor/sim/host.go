@@ -21,6 +21,9 @@ type Host struct {
 	conns   []*conn
 
 	off, frozen, unplugged bool
+	// boots counts the boots, the last one at booted.
+	boots  int
+	booted time.Time
 	// life counts power cuts and restarts of libvirtd: what was on its way in an earlier life is lost.
 	life int
 	// silence counts the times that the host fell silent or spoke again.

@@ -165,6 +165,7 @@ func TestPowerCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(sim.Options{Latency: sim.Range{Min: time.Second}})
 		c := w.connect(t, w.fleet)
+		before, _ := bootID(t, c)
 		ok(t, c.Define(t.Context(), machine(vm, "i1")))
 		ok(t, c.Create(t.Context(), vm, "i1"))
 		other := machine("22222222-2222-4222-8222-222222222222", "i2")
@@ -182,12 +183,22 @@ func TestPowerCut(t *testing.T) {
 		}
 		w.host.PowerOn()
 		c = w.connect(t, w.fleet)
+		if id, uptime := bootID(t, c); id == before || uptime > time.Minute {
+			t.Errorf("boot %s, up for %s, after %s: want another boot, just now", id, uptime, before)
+		}
 		list, err := c.List(t.Context())
 		ok(t, err)
 		if len(list) != 1 || list[0].State != hypervisor.DomainInactive || list[0].Why != hypervisor.WhyUnknown {
 			t.Fatalf("after power on: %+v, want the definition, off, reason unknown", list)
 		}
 	})
+}
+
+func bootID(t *testing.T, c hypervisor.Conn) (string, time.Duration) {
+	t.Helper()
+	facts, err := c.Facts(t.Context())
+	ok(t, err)
+	return facts.BootID, facts.Uptime
 }
 
 func TestUnplug(t *testing.T) {

@@ -1,0 +1,52 @@
+package invariant
+
+import v1 "github.com/holdfast-vm/holdfast/api/v1"
+
+// CleanEndStays goes by how the end was classified: by the record of the last end that the new instance's status shows. How ends are
+// to be classified is a table of the core's. An end that was asked for is not judged here: a restart makes a new instance.
+var CleanEndStays = Check{
+	Name: "CleanEndStays",
+	Says: "RerunOnFailure, Manual, Once are not restarted after an end classified clean",
+	begin: func() judge {
+		return func(w *world, e Entry, complain complaint) {
+			for _, m := range w.changed {
+				in := m.newInstance()
+				if in == nil || strategy(&m.spec().Spec) == v1.RunAlways || len(m.status().History) == 0 {
+					continue
+				}
+				last := m.status().History[0]
+				clean := last.Phase == v1.PhaseSucceeded && last.Reason != "AsRequested" && last.Reason != "NeverStarted"
+				if clean && !m.askedSince(m.recorded(last.Instance)) {
+					complain(m.uid, "instance %s of VM %s (%s) was made after %s had ended clean (%s), and nobody had asked for it",
+						in.id, m.name(), strategy(&m.spec().Spec), last.Instance, last.Reason)
+				}
+			}
+		}
+	},
+}
+
+// recorded is the revision that put an instance's end on record.
+func (m *vm) recorded(instance string) int64 {
+	for _, s := range m.statuses {
+		if len(s.value.History) > 0 && s.value.History[0].Instance == instance {
+			return s.rev
+		}
+	}
+	return 0
+}
+
+// askedSince: a start, a restart or an edit came, or was taken into account, at the revision or after it.
+func (m *vm) askedSince(rev int64) bool {
+	for _, a := range m.actions {
+		if a.spec.Spec.Type != v1.ActionStop && max(a.posted.rev, a.applied) >= rev {
+			return true
+		}
+	}
+	generation := m.spec().Metadata.Generation
+	for _, s := range m.statuses {
+		if s.value.ObservedGeneration >= generation {
+			return generation > 1 && s.rev >= rev
+		}
+	}
+	return true
+}
