@@ -49,9 +49,11 @@ func (l *Lab) furnish(h hostState, cache string) error {
 		"qemu.conf":                           qemuConf(addr),
 		"storage/shared.xml":                  poolXML("shared", l.Shared(), uuidFor(l.dir, "pool", h.Name, "shared")),
 		"storage/local.xml":                   poolXML("local", localPool, uuidFor(l.dir, "pool", h.Name, "local")),
+		"storage/holdfast-boot.xml":           poolXML("holdfast-boot", bootIDDir, uuidFor(l.dir, "pool", h.Name, "holdfast-boot")),
 		"qemu/networks/default.xml":           networkXML(uuidFor(l.dir, "network", h.Name)),
 		"storage/autostart/shared.xml":        linkTo("../shared.xml"),
 		"storage/autostart/local.xml":         linkTo("../local.xml"),
+		"storage/autostart/holdfast-boot.xml": linkTo("../holdfast-boot.xml"),
 		"qemu/networks/autostart/default.xml": linkTo("../default.xml"),
 	}
 	for name, content := range etc {

@@ -69,8 +69,8 @@ func (l *Lab) Host(name string) (Host, error) {
 		return host, err
 	}
 	host.PID = in.pid1.pid
-	if id, err := os.ReadFile(insidePath(in.pid1.pid, bootIDFile)); err == nil {
-		host.BootID = strings.TrimSpace(string(id))
+	if ids, err := os.ReadDir(insidePath(in.pid1.pid, bootIDDir)); err == nil && len(ids) == 1 {
+		host.BootID = ids[0].Name()
 	}
 	link, err := net.InterfaceByName(portName(l.state.Number, h.Index))
 	switch {

@@ -25,8 +25,9 @@ const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 // devDir, in a host's directory, is where its /dev is put together.
 const devDir = "dev"
 
-// bootIDFile holds a random identity of the host's present boot. It is lost, with all of /run, when the power goes.
-const bootIDFile = "/run/holdfast-boot-id"
+// bootIDDir holds one empty file, whose name is a random identity of the host's present boot. It is lost, with all of /run, when the
+// power goes. It is a storage pool, so that libvirt's clients can see it: the hosts share a kernel, and with it an uptime.
+const bootIDDir = "/run/holdfast-boot"
 
 // hostOrder tells a host what to be. Its PID 1 reads it from standard input, and ends when there is none, which is so when its
 // maker died before the host's card was plugged in.
@@ -91,11 +92,19 @@ func mountAll(order hostOrder) error {
 	if err := mount("run", "/run", "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=0755,size=64m"); err != nil {
 		return err
 	}
-	bootID, err := os.ReadFile("/proc/sys/kernel/random/uuid")
+	return markBoot()
+}
+
+// markBoot gives the host's present boot its identity.
+func markBoot() error {
+	id, err := os.ReadFile("/proc/sys/kernel/random/uuid")
 	if err != nil {
 		return fmt.Errorf("make a boot id: %w", err)
 	}
-	return os.WriteFile(bootIDFile, bootID, 0o444)
+	if err := os.Mkdir(bootIDDir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(bootIDDir, strings.TrimSpace(string(id))), nil, 0o444)
 }
 
 // mountDev puts a /dev together from nodes of the machine's own, since making nodes is forbidden in many containers.

@@ -41,8 +41,8 @@ func askReady(ctx context.Context, addr string) error {
 		if err != nil {
 			return err
 		}
-		if len(pools) < 2 || len(networks) < 1 {
-			return fmt.Errorf("%d of 2 pools and %d of 1 networks are active", len(pools), len(networks))
+		if len(pools) < 3 || len(networks) < 1 {
+			return fmt.Errorf("%d of 3 pools and %d of 1 networks are active", len(pools), len(networks))
 		}
 		return nil
 	})

@@ -24,6 +24,7 @@ func facts(b *bench) {
 		"MachineTypes":   got.MachineTypes["q35"] != "",
 		"Pools":          slices.IsSorted(got.Pools),
 		"Networks":       slices.IsSorted(got.Networks),
+		"BootID, Uptime": got.BootID != "" || got.Uptime > 0,
 	} {
 		if !ok {
 			b.Errorf("%s is not sane: %+v", field, got)
@@ -33,6 +34,14 @@ func facts(b *bench) {
 		if got.MachineTypes[canonical] != canonical {
 			b.Errorf("machine type %s resolves to %s, which does not resolve to itself", name, canonical)
 		}
+	}
+	later := got
+	b.must("facts again", func(ctx context.Context) (err error) {
+		later, err = b.conn.Facts(ctx)
+		return err
+	})
+	if later.BootID != got.BootID || later.Uptime < got.Uptime {
+		b.Errorf("the same boot is %q, up %s, and then %q, up %s", got.BootID, got.Uptime, later.BootID, later.Uptime)
 	}
 }
 

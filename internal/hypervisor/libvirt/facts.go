@@ -39,6 +39,12 @@ func (c *conn) Facts(ctx context.Context) (hypervisor.Facts, error) {
 			return err
 		}
 		f.LibvirtVersion, f.QEMUVersion = version(libvirtVersion), version(qemuVersion)
+		if f.BootID, err = bootID(v); err != nil {
+			return err
+		}
+		if f.Uptime, err = uptime(v, f.CPUs); err != nil {
+			return err
+		}
 		if f.Pools, err = activePools(v); err != nil {
 			return err
 		}
@@ -51,15 +57,17 @@ func (c *conn) Facts(ctx context.Context) (hypervisor.Facts, error) {
 // version unpacks libvirt's way of writing a version as a number.
 func version(n uint64) string { return fmt.Sprintf("%d.%d.%d", n/1_000_000, n/1_000%1_000, n%1_000) }
 
-// activePools and activeNetworks are empty on a host whose libvirt comes without that driver.
+// activePools, those that can hold something for VMs, and activeNetworks are empty on a host whose libvirt comes without that driver.
 func activePools(v *golibvirt.Libvirt) ([]string, error) {
 	pools, _, err := v.ConnectListAllStoragePools(1, golibvirt.ConnectListStoragePoolsActive)
 	if err != nil && !hasCode(err, golibvirt.ErrNoSupport) {
 		return nil, err
 	}
-	names := make([]string, len(pools))
-	for i, p := range pools {
-		names[i] = p.Name
+	var names []string
+	for _, p := range pools {
+		if p.Name != bootPool {
+			names = append(names, p.Name)
+		}
 	}
 	slices.Sort(names)
 	return names, nil
