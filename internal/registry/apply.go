@@ -29,16 +29,18 @@ func (r *Registry) Apply(ctx context.Context, docs []v1.Document, o ApplyOptions
 	var results []Applied
 	err := retry(ctx, func() error {
 		p := r.plan()
+		wishes, err := p.setAll(ctx, docs, createOrUpdate)
+		if err != nil {
+			return err
+		}
 		results = results[:0]
 		var problems []error
-		for _, d := range docs {
-			stored, result, err := p.set(ctx, d, createOrUpdate)
-			if err != nil {
-				problems = append(problems, at(d, err))
+		for _, w := range wishes {
+			if w.err != nil {
+				problems = append(problems, at(w.doc, w.err))
 				continue
 			}
-			ref := v1.RefTo(stored)
-			results = append(results, Applied{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Result: result})
+			results = append(results, Applied{Kind: w.ref.Kind, Namespace: w.ref.Namespace, Name: w.ref.Name, Result: w.result})
 		}
 		if len(problems) > 0 {
 			return errors.Join(problems...)
@@ -46,7 +48,7 @@ func (r *Registry) Apply(ctx context.Context, docs []v1.Document, o ApplyOptions
 		if o.DryRun {
 			return p.fits()
 		}
-		_, err := p.commit(ctx)
+		_, err = p.commit(ctx)
 		return err
 	})
 	if err != nil {

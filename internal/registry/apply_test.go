@@ -1,9 +1,11 @@
 package registry_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
@@ -116,5 +118,49 @@ func TestApplyKeepsCordon(t *testing.T) {
 	explicit := "apiVersion: holdfast/v1\nkind: Host\nmetadata: {name: h1}\nspec: {uri: 'qemu+tls://h1/system', unschedulable: false}\n"
 	if apply(explicit).Spec.Unschedulable {
 		t.Error("a manifest that says so did not lift the cordon")
+	}
+}
+
+// counting is a store that counts what it is asked.
+type counting struct {
+	store.Store
+	asked []string
+}
+
+func (s *counting) Get(ctx context.Context, key string) (store.KV, error) {
+	s.asked = append(s.asked, "get")
+	return s.Store.Get(ctx, key)
+}
+
+func (s *counting) GetAll(ctx context.Context, keys []string) ([]store.KV, int64, error) {
+	s.asked = append(s.asked, "get all")
+	return s.Store.GetAll(ctx, keys)
+}
+
+func (s *counting) List(ctx context.Context, prefixes ...string) ([]store.KV, int64, error) {
+	s.asked = append(s.asked, "list")
+	return s.Store.List(ctx, prefixes...)
+}
+
+func (s *counting) Txn(ctx context.Context, t store.Txn) (int64, error) {
+	s.asked = append(s.asked, "txn")
+	return s.Store.Txn(ctx, t)
+}
+
+// However many objects are applied, the store is asked for what exists, for what is claimed, and to write it all.
+func TestApplyAsksTheStoreThreeTimes(t *testing.T) {
+	f := newFixture(t)
+	st := &counting{Store: f.st}
+	f.Registry = registry.New(st, f.clock)
+	objects := make([]v1.Object, 100)
+	for i := range objects {
+		objects[i] = vm(fmt.Sprintf("vm-%d", i))
+	}
+	for _, want := range [][]string{{"get all", "get all", "txn"}, {"get all"}} { // the second time nothing changes
+		st.asked = nil
+		must(f.Apply(f.ctx, docs(objects...), registry.ApplyOptions{}))
+		if !slices.Equal(st.asked, want) {
+			t.Errorf("the store was asked %v, want %v", st.asked, want)
+		}
 	}
 }

@@ -46,9 +46,7 @@ func (r *Registry) SetUnschedulable(ctx context.Context, name string, unschedula
 		host = &next
 		host.Spec.Unschedulable = unschedulable
 		p := r.plan()
-		if _, err := p.replace(ctx, kv, old, host); err != nil {
-			return err
-		}
+		p.replace(kv, old, host)
 		return p.finish(ctx, host)
 	})
 	if err != nil {

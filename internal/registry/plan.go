@@ -47,55 +47,127 @@ func (r *Registry) plan() *plan {
 	return &plan{r: r, objects: map[string]bool{}, claimed: map[string]v1.ObjectRef{}}
 }
 
-// set plans that an object becomes as the document wants, and returns what it will be.
-func (p *plan) set(ctx context.Context, d v1.Document, m mode) (v1.Object, string, error) {
-	wanted := d.Object
-	k := kindOf(wanted)
-	o, err := normalized(k, wanted)
+// set plans that one object becomes as wanted, and returns what it will be.
+func (p *plan) set(ctx context.Context, wanted v1.Object, m mode) (v1.Object, error) {
+	wishes, err := p.setAll(ctx, []v1.Document{{Object: wanted}}, m)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	meta := o.GetMetadata()
-	ref := k.ref(meta.Namespace, meta.Name)
-	key := k.specs + k.id(ref.Namespace, ref.Name)
-	if p.objects[key] {
-		return nil, "", invalid(ref, "metadata.name", "the same object comes twice in one request", "keep one of the two")
-	}
-	p.objects[key] = true
-	seen := wanted.GetMetadata().ResourceVersion
-	old, kv, err := p.r.get(ctx, k, ref.Namespace, ref.Name)
-	if errors.As(err, new(*NotFoundError)) {
-		if err := mayCreate(ref, seen, m); err != nil {
-			return nil, "", err
-		}
-		*meta = v1.ObjectMeta{Name: meta.Name, Namespace: ref.Namespace, Labels: meta.Labels, Annotations: meta.Annotations,
-			UID: uuid.NewString(), Generation: 1, CreationTimestamp: p.r.timestamp()}
-		p.txn.If = append(p.txn.If, store.Cond{Key: key, Kind: store.Absent})
-		p.txn.Put = append(p.txn.Put, store.KV{Key: key, Value: encodeSpec(o)})
-		return o, Created, p.claim(ctx, o)
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	if err := mayUpdate(ref, old, kv, seen, m); err != nil {
-		return nil, "", err
-	}
-	copyStatus(o, old)
-	keepUnwritten(d, o, old)
-	result, err := p.replace(ctx, kv, old, o)
-	return o, result, err
+	return wishes[0].object, wishes[0].err
 }
 
-// replace plans that old, as read at kv, becomes o. Identity and age stay old's; deletion is o's.
-func (p *plan) replace(ctx context.Context, kv store.KV, old, o v1.Object) (string, error) {
+// wish is one document on its way into a plan.
+type wish struct {
+	doc v1.Document
+	k   *kind
+	ref v1.ObjectRef
+	// object is what will be stored.
+	object v1.Object
+	// result is what becomes of it: Created, Configured or Unchanged.
+	result string
+	// claims: the plan must claim its index keys.
+	claims bool
+	// err is why it cannot be.
+	err error
+}
+
+// setAll plans that objects become as documents want, and tells of each what it will be or why it cannot. Whatever their number,
+// it asks the store twice: for the objects, and for what they claim.
+func (p *plan) setAll(ctx context.Context, docs []v1.Document, m mode) ([]*wish, error) {
+	wishes := make([]*wish, len(docs))
+	var keys []string
+	for i, d := range docs {
+		w := p.wish(d)
+		if w.err == nil {
+			keys = append(keys, w.k.keys(w.id())...)
+		}
+		wishes[i] = w
+	}
+	found, err := p.r.lookUp(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("look up what there is: %w", err)
+	}
+	keys = nil
+	for _, w := range wishes {
+		if w.err == nil {
+			w.err = p.place(w, found, m)
+		}
+		if w.claims {
+			for _, c := range layout.Claims(w.object.(*v1.VirtualMachine)) {
+				keys = append(keys, c.Key)
+			}
+		}
+	}
+	if found, err = p.r.lookUp(ctx, keys); err != nil {
+		return nil, fmt.Errorf("look up who owns the disks, MAC addresses and UUIDs: %w", err)
+	}
+	for _, w := range wishes {
+		if w.claims {
+			w.err = p.claim(w.object.(*v1.VirtualMachine), found)
+		}
+	}
+	return wishes, nil
+}
+
+// wish checks a document as far as that goes without the store.
+func (p *plan) wish(d v1.Document) *wish {
+	w := &wish{doc: d, k: kindOf(d.Object)}
+	if w.object, w.err = normalized(w.k, d.Object); w.err != nil {
+		return w
+	}
+	meta := w.object.GetMetadata()
+	w.ref = w.k.ref(meta.Namespace, meta.Name)
+	if key := w.k.specs + w.id(); p.objects[key] {
+		w.err = invalid(w.ref, "metadata.name", "the same object comes twice in one request", "keep one of the two")
+	} else {
+		p.objects[key] = true
+	}
+	return w
+}
+
+func (w *wish) id() string { return w.k.id(w.ref.Namespace, w.ref.Name) }
+
+// place plans that the object is created or replaced, by what there is.
+func (p *plan) place(w *wish, found map[string]store.KV, m mode) error {
+	meta, seen := w.object.GetMetadata(), w.doc.Object.GetMetadata().ResourceVersion
+	old, kv, err := w.k.joined(w.id(), found)
+	if errors.As(err, new(*NotFoundError)) {
+		if err := mayCreate(w.ref, seen, m); err != nil {
+			return err
+		}
+		*meta = v1.ObjectMeta{Name: meta.Name, Namespace: w.ref.Namespace, Labels: meta.Labels, Annotations: meta.Annotations,
+			UID: uuid.NewString(), Generation: 1, CreationTimestamp: p.r.timestamp()}
+		p.txn.If = append(p.txn.If, store.Cond{Key: kv.Key, Kind: store.Absent})
+		p.txn.Put = append(p.txn.Put, store.KV{Key: kv.Key, Value: encodeSpec(w.object)})
+		w.result, w.claims = Created, w.k == kindVM
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := mayUpdate(w.ref, old, kv, seen, m); err != nil {
+		return err
+	}
+	copyStatus(w.object, old)
+	keepUnwritten(w.doc, w.object, old)
+	w.result, w.claims = Unchanged, false
+	if changed, newSpec := p.replace(kv, old, w.object); changed {
+		w.result, w.claims = Configured, newSpec && w.k == kindVM
+	}
+	return nil
+}
+
+// replace plans that old, as read at kv, becomes o, and tells whether anything changes at all, and the spec. Identity and age stay
+// old's; deletion is o's.
+func (p *plan) replace(kv store.KV, old, o v1.Object) (changed, newSpec bool) {
 	was, meta := old.GetMetadata(), o.GetMetadata()
 	meta.UID, meta.Generation, meta.CreationTimestamp = was.UID, was.Generation, was.CreationTimestamp
-	newSpec := !bytes.Equal(layout.Encode(specOf(old)), layout.Encode(specOf(o))) ||
+	newSpec = !bytes.Equal(layout.Encode(specOf(old)), layout.Encode(specOf(o))) ||
 		(was.DeletionTimestamp == nil) != (meta.DeletionTimestamp == nil)
 	if !newSpec && maps.Equal(was.Labels, meta.Labels) && maps.Equal(was.Annotations, meta.Annotations) &&
 		was.DeletionForce == meta.DeletionForce {
 		meta.ResourceVersion = was.ResourceVersion
-		return Unchanged, nil
+		return false, false
 	}
 	p.txn.If = append(p.txn.If, store.Cond{Key: kv.Key, Kind: store.ModIs, Revision: kv.ModRevision})
 	if newSpec {
@@ -106,19 +178,12 @@ func (p *plan) replace(ctx context.Context, kv store.KV, old, o v1.Object) (stri
 		}
 	}
 	p.txn.Put = append(p.txn.Put, store.KV{Key: kv.Key, Value: encodeSpec(o)})
-	if !newSpec || meta.DeletionTimestamp != nil {
-		return Configured, nil
-	}
-	return Configured, p.claim(ctx, o)
+	return true, newSpec
 }
 
-// claim plans the index keys that an object needs; only VMs need any. Those that the VM no longer needs stay: an instance may still use what they stand for; the
-// engine removes them when none does.
-func (p *plan) claim(ctx context.Context, o v1.Object) error {
-	vm, ok := o.(*v1.VirtualMachine)
-	if !ok {
-		return nil
-	}
+// claim plans the index keys that a VM needs. Those that it no longer needs stay: an instance may still use what they stand for;
+// the engine removes them when none does.
+func (p *plan) claim(vm *v1.VirtualMachine, found map[string]store.KV) error {
 	ref := v1.RefTo(vm)
 	me := layout.ClaimOwner{UID: ref.UID, Namespace: ref.Namespace, Name: ref.Name}
 	for _, c := range layout.Claims(vm) {
@@ -126,10 +191,7 @@ func (p *plan) claim(ctx context.Context, o v1.Object) error {
 			return claimed(ref, c, other)
 		}
 		p.claimed[c.Key] = ref
-		kv, err := p.r.st.Get(ctx, c.Key)
-		if err != nil {
-			return fmt.Errorf("look up who owns %s: %w", c.What, err)
-		}
+		kv := found[c.Key]
 		p.txn.If = append(p.txn.If, store.Cond{Key: c.Key, Kind: store.ModIs, Revision: kv.ModRevision})
 		if kv.ModRevision == 0 {
 			p.txn.Put = append(p.txn.Put, store.KV{Key: c.Key, Value: layout.Encode(me)})

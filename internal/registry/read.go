@@ -13,22 +13,48 @@ import (
 func (r *Registry) get(ctx context.Context, k *kind, namespace, name string) (v1.Object, store.KV, error) {
 	ref := k.ref(namespace, name)
 	id := k.id(ref.Namespace, name)
-	spec, err := r.st.Get(ctx, k.specs+id)
+	found, err := r.lookUp(ctx, k.keys(id))
 	if err != nil {
 		return nil, store.KV{}, fmt.Errorf("read %s: %w", ref, err)
 	}
-	if spec.ModRevision == 0 {
-		return nil, store.KV{}, &NotFoundError{Ref: ref}
+	return k.joined(id, found)
+}
+
+// lookUp reads keys at one revision and returns those that exist.
+func (r *Registry) lookUp(ctx context.Context, keys []string) (map[string]store.KV, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	kvs, _, err := r.st.GetAll(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]store.KV, len(kvs))
+	for _, kv := range kvs {
+		if kv.ModRevision != 0 {
+			found[kv.Key] = kv
+		}
+	}
+	return found, nil
+}
+
+// keys are the keys of an object, or the prefixes of those of a namespace.
+func (k *kind) keys(id string) []string {
+	if k.statuses == "" {
+		return []string{k.specs + id}
+	}
+	return []string{k.specs + id, k.statuses + id}
+}
+
+// joined is an object, or a NotFoundError, by what was found of its keys, and the key of its spec.
+func (k *kind) joined(id string, found map[string]store.KV) (v1.Object, store.KV, error) {
+	spec, ok := found[k.specs+id]
+	if !ok {
+		return nil, store.KV{Key: k.specs + id}, &NotFoundError{Ref: k.refOf(id)}
 	}
 	var status *store.KV
-	if k.statuses != "" {
-		kv, err := r.st.Get(ctx, k.statuses+id)
-		if err != nil {
-			return nil, store.KV{}, fmt.Errorf("read the status of %s: %w", ref, err)
-		}
-		if kv.ModRevision != 0 {
-			status = &kv
-		}
+	if kv, ok := found[k.statuses+id]; ok && k.statuses != "" {
+		status = &kv
 	}
 	o, err := k.decode(spec, status)
 	return o, spec, err

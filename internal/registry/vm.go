@@ -62,9 +62,7 @@ func (r *Registry) DeleteVM(ctx context.Context, namespace, name string, o Delet
 		}
 		vm.Metadata.DeletionForce = vm.Metadata.DeletionForce || o.Force
 		p := r.plan()
-		if _, err := p.replace(ctx, kv, old, vm); err != nil {
-			return err
-		}
+		p.replace(kv, old, vm)
 		return p.finish(ctx, vm)
 	})
 	if err != nil {
@@ -78,7 +76,7 @@ func write[O v1.Object](ctx context.Context, r *Registry, wanted O, m mode) (O, 
 	var stored v1.Object
 	err := retry(ctx, func() (err error) {
 		p := r.plan()
-		if stored, _, err = p.set(ctx, v1.Document{Object: wanted}, m); err != nil {
+		if stored, err = p.set(ctx, wanted, m); err != nil {
 			return err
 		}
 		return p.finish(ctx, stored)
