@@ -18,7 +18,7 @@ SECONDS=0
 
 # ---------------------------------------------------------------------------------------------- a directory, and no trace of it
 
-in=${HOLDFAST_DEMO_IN:-/var/tmp}
+in=$(cd "${HOLDFAST_DEMO_IN:-/var/tmp}" && pwd)
 sweep() { # sweep DIR: removes a demo, dead or alive
   end_server "$1/data" || return 1
   [ ! -d "$1/lab" ] || end_lab "$1/bin/holdfast" "$1/lab" || return 1
@@ -56,8 +56,10 @@ trap 'exit 129' HUP
 trap 'exit 141' PIPE
 
 cd "$dir"
-mkdir bin
-cp "$binary" bin/holdfast # a copy, because the next "make demo" may build another meanwhile
+# Copies, because the next "make" may build others meanwhile.
+mkdir bin guest
+cp "$binary" bin/holdfast
+cp "$guest/vmlinuz" "$guest/initrd" guest
 export PATH=$dir/bin:$PATH HOLDFAST_SOCKET=$dir/holdfast.sock
 
 # ------------------------------------------------------------------------------------------------------------ telling the story
@@ -84,11 +86,14 @@ fail() {
   exit 1
 }
 
-# run COMMAND: shows it and its answer; what it says about its progress only if it fails. In "COMMAND | head" COMMAND may be cut off.
+# do_it COMMAND: in a shell as a person has, where "COMMAND | head" may cut COMMAND off.
+do_it() { (set +o pipefail; eval "$1"); }
+
+# run COMMAND: shows it and its answer; what it says about its progress only if it fails.
 run() {
   local code=0
   typed "$1"
-  (set +o pipefail; eval "$1") >out 2>err || code=$?
+  do_it "$1" >out 2>err || code=$?
   output
   [ "$code" = 0 ] || fail "\"$1\" ended with exit status $code: $(cat err)"
 }
@@ -97,14 +102,14 @@ run() {
 refused() {
   local code=0
   typed "$2"
-  eval "$2" >out 2>&1 || code=$?
+  do_it "$2" >out 2>&1 || code=$?
   output
   [ "$code" = "$1" ] || fail "\"$2\" ended with exit status $code, and should end with $1"
 }
 
 # wait_until COMMAND PATTERN…: repeats the command until what it says has all of the patterns, and shows that.
 shown() { for pattern; do grep -Eq -- "$pattern" out || return 1; done; } # shown PATTERN…: by the last command
-says() { eval "$1" >out 2>&1 && shown "${@:2}"; }
+says() { do_it "$1" >out 2>&1 && shown "${@:2}"; }
 wait_until() {
   typed "$1"
   until_true $patience says "$@" || { output; fail "for $patience seconds \"$1\" has not shown all of: ${*:2}"; }
@@ -142,10 +147,10 @@ one_writer() { ! records "$1" | grep -q conflict= && [ "$(records "$1" | awk '{ 
 in_serial_log() { grep -aq "$2" "lab/shared/$1.log"; } # in_serial_log VM TEXT
 
 uris() { holdfast lab status --dir lab | awk 'NR > 1 { print $3 }'; }
-# domains OPTION: names of all the hosts' domains.
-domains() { for uri in $(uris); do virsh -q -c "$uri" list --name "$1"; done | sed '/^$/d' | sort; }
-running_once() { [ "$(domains --state-running | wc -l)" = $# ] && for vm; do [ "$(domains --state-running | grep -c "^default\.$vm\.")" = 1 ] || return 1; done; }
-no_domain() { [ -z "$(domains --all)" ]; }
+# domains: names of all domains on all hosts, whether they run or not.
+domains() { for uri in $(uris); do virsh -q -c "$uri" list --all --name || echo "virsh failed on $uri"; done | sed '/^$/d' | sort; }
+once_each() { [ "$(domains | cut -d . -f 1,2)" = "$(printf 'default.%s\n' "$@" | sort)" ]; } # once_each VM…, and nothing else
+no_domain() { [ -z "$(domains)" ]; }
 
 # ------------------------------------------------------------------------------------------------------------------ the manifests
 
@@ -160,8 +165,8 @@ spec:
   template:
     memory: 96Mi
     kernelBoot:
-      kernel: $guest/vmlinuz
-      initrd: $guest/initrd
+      kernel: $dir/guest/vmlinuz
+      initrd: $dir/guest/initrd
       cmdline: console=ttyS0 quiet no_timer_check
     disks:
     - name: heartbeat
@@ -253,14 +258,14 @@ claim "batch was left alone, because nobody started it" booted batch 0
 
 chapter "A manifest with mistakes changes nothing, and says where they are"
 refused 1 'holdfast apply -f mistakes.yaml'
-claim "file, line, field and remedy of all three mistakes" shown \
+claim "all three mistakes are told, each with file, line, field and remedy" shown \
   'mistakes.yaml:14:.*running' 'mistakes.yaml:17:.*memory' 'mistakes.yaml:22:.*did you mean "bootOrder"'
 refused 3 'holdfast get vm fine'
 claim "the good VM in the same file was not made either" shown 'does not exist'
 
 chapter "What is it doing, why, and what comes next?"
-run 'holdfast describe vm db | head -n 5'
-claim "describe answers all three" shown '^State: +Running on host2' '^Why: +.' '^Next: +.'
+wait_until 'holdfast describe vm db | head -n 5' '^State: +Running on host2'
+claim "describe answers all three" shown '^State: +.' '^Why: +.' '^Next: +.'
 
 chapter "Stop, start, restart"
 run 'holdfast stop db --wait'
@@ -278,9 +283,10 @@ db=$(boot db) web=$(boot web)
 chapter "A VM that cannot start waits longer and longer, and a stop sticks"
 run 'holdfast apply -f broken.yaml'
 wait_until 'holdfast get vms' '^broken +CrashLoopBackOff' '^db +Running ' '^web +Running '
-run 'holdfast describe vm broken | head -n 5'
+wait_until 'holdfast describe vm broken | head -n 5' '^State: +Backing off'
 claim "the cause is there, in libvirt's own words" shown '/nowhere/vmlinuz: No such file or directory'
-retry=$(holdfast get vm broken -o yaml | sed -n 's/^ *retryAt: *//p' | tr -d '"')
+retry_known() { retry=$(holdfast get vm broken -o yaml | sed -n 's/^ *retryAt: *//p' | tr -d '"') && [ -n "$retry" ]; }
+soon retry_known || fail "the status of broken does not say when it is tried again"
 run 'holdfast stop broken'
 instances() { holdfast get vm "$1" -o yaml | sed -n 's/^  instances: //p'; }
 wait_until 'holdfast get vms' '^broken +Stopped '
@@ -299,7 +305,7 @@ run 'holdfast get actions | tail -n 2'
 claim "db was adopted: boot id $(short "$db") before, $(short "$(boot db)") now" [ "$db" = "$(boot db)" ]
 claim "batch was started once, web restarted once: $(short "$web") before, $(short "$(boot web)") now" eval 'booted batch 1 && booted web 3'
 web=$(boot web)
-claim "virsh finds each of the three on one host, and nothing else" running_once db web batch
+claim "virsh finds each of the three on one host, and nothing else" once_each db web batch
 
 chapter "A host hangs: its libvirtd answers nothing any more"
 run 'holdfast lab freeze host2 --dir lab'
