@@ -59,6 +59,19 @@ spec:
 		s.PrintableStatus, s.Hold = v1.PrintableStopped, &v1.Hold{By: "alice", At: ago(3 * time.Minute)}
 	})
 	w.vm("new", v1.RunManual)
+	w.vm("job", v1.RunOnce)
+	w.status("job", func(s *v1.VirtualMachineStatus) {
+		s.PrintableStatus = v1.PrintableStopped
+		s.Hold, s.Finished = &v1.Hold{At: ago(3 * time.Minute)}, &v1.Finished{Instance: "1-job", Reason: "AsRequested", At: ago(3 * time.Minute)}
+		s.History = []v1.End{{Instance: "1-job", Host: "host1", Phase: v1.PhaseSucceeded, Reason: "AsRequested", Message: "stopped",
+			CreatedAt: ago(5 * time.Minute), RunningAt: ago(4 * time.Minute), EndedAt: ago(3 * time.Minute)}}
+	})
+	w.vm("batch", v1.RunRerunOnFailure)
+	w.status("batch", func(s *v1.VirtualMachineStatus) {
+		s.PrintableStatus, s.Finished = v1.PrintableStopped, &v1.Finished{Instance: "1-batch", Reason: "GuestShutdown", At: ago(time.Minute)}
+		s.History = []v1.End{{Instance: "1-batch", Host: "host1", Phase: v1.PhaseSucceeded, Reason: "GuestShutdown", Message: "the guest shut itself down",
+			CreatedAt: ago(5 * time.Minute), RunningAt: ago(4 * time.Minute), EndedAt: ago(time.Minute)}}
+	})
 	w.vm("lost", v1.RunAlways)
 	w.status("lost", func(s *v1.VirtualMachineStatus) {
 		s.PrintableStatus = v1.PrintableUnknown
@@ -84,7 +97,7 @@ func TestGolden(t *testing.T) {
 		"get-clusterconfig": "get clusterconfig",
 		"describe-running":  "describe vm web",
 		"describe-backoff":  "describe vm flaky",
-		"describe-several":  "describe vm held lost",
+		"describe-several":  "describe vm held lost job batch",
 		"describe-host":     "describe host host1",
 		"describe-host-off": "describe host/host2",
 		"help":              "--help",

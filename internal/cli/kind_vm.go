@@ -90,6 +90,8 @@ func whyWord(vm *v1.VirtualMachine) string {
 		return st.Waiting.Reason
 	case i != nil:
 		return "-"
+	case st.Finished != nil && vm.Spec.EffectiveRunStrategy() == v1.RunOnce:
+		return st.Finished.Reason // over, whether it is held or not
 	case st.Hold != nil:
 		return "Hold"
 	case len(st.History) > 0:

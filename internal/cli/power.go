@@ -22,8 +22,9 @@ type powerOptions struct {
 
 func newStart(a *app) *cobra.Command {
 	return a.powerCommand(v1.ActionStart, false, "Start virtual machines, and lift the hold that a stop put on them",
-		`Start virtual machines. A start lifts the hold that a stop put on a VM, and starts one that is in back-off at once. A VM that
-is Halted is not started: its manifest has to say otherwise first. The run strategy is never changed.`,
+		`Start virtual machines. A start lifts the hold that a stop put on a VM, starts one that is in back-off at once, and one that its
+guest has shut down again. It is refused for a VM that is Halted and for one whose run strategy is Once and that has run: its
+manifest has to say otherwise first. The run strategy is never changed.`,
 		`  holdfast start web
   holdfast start web db --wait --timeout 2m`)
 }
@@ -39,7 +40,8 @@ period. The VM is then held off, whatever its run strategy, until somebody start
 func newRestart(a *app) *cobra.Command {
 	return a.powerCommand(v1.ActionRestart, true, "Stop virtual machines and start new instances of them",
 		`Restart virtual machines: the instance is stopped as by "holdfast stop", and a new one started, on whichever host is best then.
-A restart of a VM without an instance is a start; of one that is held off by a stop it is refused.`,
+A restart of a VM without an instance is a start; it is refused for a VM that is held off by a stop, that is Halted, or whose run
+strategy is Once, because it would run twice.`,
 		`  holdfast restart web --wait`)
 }
 

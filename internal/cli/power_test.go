@@ -126,6 +126,110 @@ func TestStartAndWaitForARunThatIsOver(t *testing.T) {
 		"Its run strategy is Manual: each start is for one run, and that run is over. It stays off until somebody starts it: \"holdfast start web\".\n")
 }
 
+// What each run strategy makes of an instance that ends while a start is waited for: some go on, for the others it is over.
+func TestStartAndWaitByStrategy(t *testing.T) {
+	clean := v1.End{Host: "host1", Phase: v1.PhaseSucceeded, Reason: "GuestShutdown", Message: "the guest shut itself down", EndedAt: noon}
+	failed := v1.End{Host: "host1", Phase: v1.PhaseFailed, Reason: "StartFailed", Message: "no such file", EndedAt: noon}
+	backOff := func(s *v1.VirtualMachineStatus) {
+		s.PrintableStatus, s.History = v1.PrintableBackOff, []v1.End{failed}
+		s.Waiting = &v1.Waiting{Reason: "CrashLoopBackOff", Message: "it failed once", Since: noon}
+		s.CrashLoop = &v1.CrashLoop{ConsecutiveFailures: 1, RetryAt: noon.Add(time.Minute), LastFailure: failed}
+	}
+	for _, c := range []struct {
+		name     string
+		strategy v1.RunStrategy
+		ended    func(*v1.VirtualMachineStatus)
+		goesOn   bool
+		says     string
+	}{
+		{"a clean end under RerunOnFailure", v1.RunRerunOnFailure, func(s *v1.VirtualMachineStatus) {
+			s.History, s.Finished = []v1.End{clean}, &v1.Finished{Reason: clean.Reason, At: noon}
+		}, false, "Its run strategy is RerunOnFailure: a new instance follows a failure, and this was none."},
+		{"a failed start under RerunOnFailure", v1.RunRerunOnFailure, backOff, true, "CrashLoopBackOff (1 failure, retry in 1m)"},
+		{"RerunOnFailure between two decisions", v1.RunRerunOnFailure, func(s *v1.VirtualMachineStatus) { s.History = []v1.End{failed} }, true, "vm/web: Stopped"},
+		{"a clean end under Once", v1.RunOnce, func(s *v1.VirtualMachineStatus) {
+			s.History, s.Run, s.Finished = []v1.End{clean}, nil, &v1.Finished{Reason: clean.Reason, At: noon}
+		}, false, "Stopped: it has had its one run."},
+		{"a failed start under Once", v1.RunOnce, backOff, true, "CrashLoopBackOff (1 failure, retry in 1m)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.vm("web", c.strategy)
+			w.status("web", func(s *v1.VirtualMachineStatus) {
+				s.PrintableStatus, s.Instance = v1.PrintableStarting, &v1.Instance{ID: "i1", Host: "host1", Phase: v1.PhaseLaunching}
+				if c.strategy == v1.RunOnce {
+					s.Run = &v1.Run{At: noon}
+				}
+			})
+			s := w.begin("start", "web", "--wait")
+			w.answer(applied)
+			s.err.await(t, "Starting")
+			w.status("web", func(s *v1.VirtualMachineStatus) {
+				s.PrintableStatus, s.Instance = v1.PrintableStopped, nil
+				c.ended(s)
+			})
+			s.err.await(t, c.says)
+			want := ExitError
+			if c.goesOn {
+				want = ExitOK
+				w.status("web", func(s *v1.VirtualMachineStatus) {
+					s.PrintableStatus, s.Waiting, s.Instance = v1.PrintableRunning, nil, &v1.Instance{ID: "i2", Host: "host1", Phase: v1.PhaseRunning}
+				})
+			}
+			if code := <-s.code; code != want {
+				t.Errorf("it ended with %d, want %d: %s%s", code, want, s.out.String(), s.err.String())
+			}
+		})
+	}
+}
+
+// Right after an edit nothing says yet whether the VM is going to run.
+func TestStartAndWaitForASpecThatNobodyHasLookedAt(t *testing.T) {
+	w := newWorld(t)
+	w.vm("web", v1.RunHalted)
+	w.status("web", func(s *v1.VirtualMachineStatus) { s.PrintableStatus = v1.PrintableStopped })
+	w.vm("web", v1.RunOnce)
+	s := w.begin("start", "web", "--wait")
+	w.answer(applied)
+	s.err.await(t, "vm/web: Stopped")
+	w.status("web", func(s *v1.VirtualMachineStatus) {
+		s.PrintableStatus, s.Instance = v1.PrintableRunning, &v1.Instance{ID: "i1", Host: "host1", Phase: v1.PhaseRunning}
+	})
+	s.expect(t, ExitOK, "vm/web running on host1\n", "vm/web: Stopped\n")
+}
+
+// A stop of a VM that somebody starts again meanwhile is over, whatever has become of it since.
+func TestStopAndWaitForAVMThatIsStartedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.vm("web", v1.RunRerunOnFailure)
+	w.status("web", func(s *v1.VirtualMachineStatus) {
+		s.PrintableStatus, s.Hold = v1.PrintableStopping, &v1.Hold{At: noon}
+		s.Instance = &v1.Instance{ID: "i1", Host: "host1", Phase: v1.PhaseRunning, Stop: &v1.StopRequest{Reason: v1.StopReasonStop, Force: true}}
+	})
+	s := w.begin("stop", "web", "--wait", "--force")
+	w.answer(applied)
+	s.err.await(t, "Stopping on host1")
+	w.status("web", func(s *v1.VirtualMachineStatus) { // the start comes before the end
+		s.Hold, s.Instance.Paused = nil, "user" // a change to be seen in the progress
+		s.PrintableStatus = "Stopping, to be started again"
+	})
+	s.err.await(t, "to be started again")
+	w.status("web", func(s *v1.VirtualMachineStatus) {
+		s.PrintableStatus, s.Instance = v1.PrintableRunning, &v1.Instance{ID: "i2", Host: "host1", Phase: v1.PhaseRunning, RunningAt: noon, Generation: 1}
+	})
+	s.expect(t, ExitError, "", "vm/web: Stopping on host1\nvm/web: Stopping, to be started again on host1\nError: vm/web: Running on host1 since 0s ago (12:00:00). "+
+		"Its run strategy is RerunOnFailure. It stays on until the guest shuts itself down or somebody stops it: \"holdfast stop web\". "+
+		"After a failure a new instance follows.\n")
+}
+
+func TestRestartOfAOnceVMRefused(t *testing.T) {
+	w := newWorld(t)
+	w.vm("web", v1.RunOnce)
+	s := w.begin("restart", "web", "--wait")
+	w.answer(v1.ActionStatus{Phase: v1.ActionRefused, Reason: "Over", Message: "its run strategy is Once: a restart would be a second run", At: noon})
+	s.expect(t, ExitRefused, "", "Error: vm/web: the restart was refused: its run strategy is Once: a restart would be a second run\n")
+}
+
 func TestStopAndWaitForTwo(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"a", "b"} {

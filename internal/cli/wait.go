@@ -86,8 +86,8 @@ var goals = map[v1.ActionType]func(*v1.VirtualMachine, *request) (bool, error){
 		return runs(vm), ifOver(vm)
 	},
 	v1.ActionStop: func(vm *v1.VirtualMachine, _ *request) (bool, error) {
-		if vm.Status.Instance == nil && !isOff(vm) {
-			return false, errOver // somebody started it again
+		if startedAgain(vm) {
+			return false, errOver
 		}
 		return vm.Status.Instance == nil, nil
 	},
@@ -102,13 +102,18 @@ func runs(vm *v1.VirtualMachine) bool {
 	return i != nil && i.Phase == v1.PhaseRunning && i.Stop == nil
 }
 
-// isOff reports whether the VM has no instance and nothing is going to give it one.
+// isOff reports whether the VM has no instance and nothing is going to give it one. Of a spec that the control plane has not looked at
+// yet it is not known.
 func isOff(vm *v1.VirtualMachine) bool {
 	st := &vm.Status
-	if st.Instance != nil || st.Waiting != nil {
-		return false
-	}
-	return st.Hold != nil || st.Run == nil && vm.Spec.EffectiveRunStrategy() != v1.RunAlways
+	return st.Instance == nil && st.Waiting == nil && st.ObservedGeneration >= vm.Metadata.Generation && !explain.WantedOn(vm)
+}
+
+// startedAgain reports whether somebody has started a VM since it was stopped: the stop's hold is lifted, and it has another instance
+// or gets one. An instance that is being stopped still is waited for all the same.
+func startedAgain(vm *v1.VirtualMachine) bool {
+	i := vm.Status.Instance
+	return explain.WantedOn(vm) && (i == nil || i.Stop == nil)
 }
 
 func ifOver(vm *v1.VirtualMachine) error {

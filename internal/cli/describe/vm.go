@@ -88,6 +88,9 @@ func wishes(p *page, st *v1.VirtualMachineStatus, now time.Time) {
 	if r := st.Run; r != nil {
 		p.field("Run", "started%s, %s", byWhom(r.By), human.Ago(r.At, now))
 	}
+	if f := st.Finished; f != nil {
+		p.field("Finished", "instance %s ended %s: %s", f.Instance, human.Ago(f.At, now), f.Reason)
+	}
 	if w := st.Waiting; w != nil {
 		p.field("Waiting", "%s, since %s: %s", w.Reason, human.Ago(w.Since, now), w.Message)
 	}

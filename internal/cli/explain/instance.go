@@ -23,7 +23,7 @@ func (s situation) instance(i *v1.Instance) Answer {
 		return Answer{
 			State: fmt.Sprintf("Scheduled: %s has promised it room %s.", i.Host, human.Ago(i.CreatedAt, s.now)),
 			Why:   s.waitingMessage("The launch waits for something on that host."),
-			Next:  "The host is told to start it as soon as it can be, usually within seconds.",
+			Next:  join("The host is told to start it as soon as it can be, usually within seconds.", s.onlyRun()),
 		}
 	case i.Phase == v1.PhaseLaunching:
 		return s.launching(i)
@@ -35,22 +35,13 @@ func (s situation) instance(i *v1.Instance) Answer {
 }
 
 func (s situation) running(i *v1.Instance) Answer {
-	why := "Its run strategy is Always."
-	next := "It stays on. When the instance ends, however it does, a new one follows."
-	if s.vm.Spec.EffectiveRunStrategy() == v1.RunManual {
-		why = "Its run strategy is Manual, and it was started."
-		if r := s.vm.Status.Run; r != nil {
-			why = fmt.Sprintf("Its run strategy is Manual, and it was started%s %s.", by(r.By), human.Ago(r.At, s.now))
-		}
-		next = fmt.Sprintf("It stays on until the guest shuts itself down or somebody stops it: %s.", command("stop", s.vm))
-	}
+	why, next := s.whyOn(), s.howLong()
 	if c := s.vm.Status.CrashLoop; c != nil && c.ConsecutiveFailures > 0 {
 		why = join(why, fmt.Sprintf("It runs again after %s; the last was %s: %s",
 			failures(c.ConsecutiveFailures), human.Ago(c.LastFailure.EndedAt, s.now), ended(c.LastFailure)))
 	}
 	if i.Generation < s.vm.Metadata.Generation {
-		next = join(next, fmt.Sprintf("The manifest has changed since it started: what concerns the machine itself applies to the "+
-			"next instance (%s).", command("restart", s.vm)))
+		next = join(next, s.whenEditApplies())
 	}
 	return Answer{State: fmt.Sprintf("Running on %s since %s.", i.Host, human.Ago(i.RunningAt, s.now)), Why: why, Next: next}
 }
@@ -62,9 +53,10 @@ func (s situation) launching(i *v1.Instance) Answer {
 		Next:  "It is Running as soon as the host says so.",
 	}
 	if !i.StartDeadline.IsZero() {
-		a.Next += fmt.Sprintf(" If the host has not said so by %s, the launch has failed, and another follows after a delay.",
-			human.By(i.StartDeadline, s.now))
+		a.Next += fmt.Sprintf(" If the host has not said so by %s, the launch has failed, and %s.",
+			human.By(i.StartDeadline, s.now), s.afterFailedLaunch())
 	}
+	a.Next = join(a.Next, s.onlyRun())
 	return a
 }
 
@@ -86,12 +78,26 @@ func (s situation) paused(i *v1.Instance) Answer {
 	return a
 }
 
+// abandoned explains an instance that has ended, but may not be forgotten before its definition is certainly gone.
 func (s situation) abandoned(i *v1.Instance) Answer {
-	return Answer{
+	a := Answer{
 		State: fmt.Sprintf("The launch on %s failed and is being cleaned up.", i.Host),
 		Why:   sentence(ended(*i.Abandon)),
 		Next:  "As soon as it is certain that nothing of it runs there, the failure counts and the next try is planned.",
 	}
+	switch {
+	case i.Stop != nil && WantedOn(s.vm):
+		a.Next = "As soon as it is certain that nothing of it runs there, a new instance starts."
+	case i.Stop != nil:
+		a.Next = "As soon as it is certain that nothing of it runs there, it is Stopped."
+	case !i.RunningAt.IsZero():
+		a.State = fmt.Sprintf("Ended on %s, and being cleaned up.", i.Host)
+		a.Next = "As soon as it is certain that nothing of it runs there, its run strategy decides what follows."
+	case s.vm.Spec.EffectiveRunStrategy() == v1.RunManual:
+		a.Next = "As soon as it is certain that nothing of it runs there, it is Stopped: its run strategy is Manual, and a start that " +
+			"fails is not repeated."
+	}
+	return a
 }
 
 func (s situation) outOfReach(i *v1.Instance) Answer {

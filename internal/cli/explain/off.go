@@ -11,24 +11,38 @@ import (
 func (s situation) off() Answer {
 	vm, st := s.vm, &s.vm.Status
 	last := s.lastEnd()
+	start := command("start", vm)
 	switch strategy := vm.Spec.EffectiveRunStrategy(); {
+	case strategy == v1.RunOnce && st.Finished != nil:
+		return Answer{State: "Stopped: it has had its one run.", Why: join(last, "Its run strategy is Once."),
+			Next: fmt.Sprintf("It stays off, and a start is refused. To run it again, set runStrategy: Manual in its manifest and apply it, then %s.", start)}
 	case st.Hold != nil:
 		why := fmt.Sprintf("It was stopped%s %s, and the hold that this put on it keeps it off, whatever its run strategy (%s).",
 			by(st.Hold.By), human.Ago(st.Hold.At, s.now), strategy)
 		return Answer{State: "Stopped.", Why: join(why, last),
-			Next: fmt.Sprintf("It stays off until somebody starts it: %s lifts the hold.", command("start", vm))}
+			Next: fmt.Sprintf("It stays off until somebody starts it: %s lifts the hold.", start)}
 	case strategy == v1.RunHalted:
 		return Answer{State: "Stopped.", Why: join("Its run strategy is Halted.", last),
 			Next: "It stays off, and a start is refused, until its manifest says runStrategy: Always or Manual."}
-	case strategy == v1.RunManual && len(st.History) == 0:
-		return Answer{State: "Stopped.", Why: "Its run strategy is Manual, and nobody has started it yet.",
-			Next: fmt.Sprintf("It stays off until somebody starts it: %s.", command("start", vm))}
-	case strategy == v1.RunManual:
-		return Answer{State: "Stopped.", Why: join(last, "Its run strategy is Manual: each start is for one run, and that run is over."),
-			Next: fmt.Sprintf("It stays off until somebody starts it: %s.", command("start", vm))}
-	default:
+	case WantedOn(vm):
 		return Answer{State: "Stopped, but wanted on.", Why: join(fmt.Sprintf("Its run strategy is %s, and it has no instance yet.", strategy), last),
 			Next: "The control plane decides on it the next time it looks, usually at once."}
+	default:
+		return Answer{State: "Stopped.", Why: s.whyOff(strategy, last), Next: fmt.Sprintf("It stays off until somebody starts it: %s.", start)}
+	}
+}
+
+// whyOff says why a VM is off that a start would bring on.
+func (s situation) whyOff(strategy v1.RunStrategy, last string) string {
+	switch {
+	case strategy == v1.RunRerunOnFailure:
+		return join(last, "Its run strategy is RerunOnFailure: a new instance follows a failure, and this was none.")
+	case strategy == v1.RunOnce:
+		return join(last, "Its run strategy was changed to Once while it was off, and nobody has started it since.")
+	case last == "":
+		return "Its run strategy is Manual, and nobody has started it yet."
+	default:
+		return join(last, "Its run strategy is Manual: each start is for one run, and that run is over.")
 	}
 }
 

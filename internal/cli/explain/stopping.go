@@ -22,6 +22,13 @@ func (s situation) stopping(i *v1.Instance) Answer {
 		after = "Then a new instance starts, placed anew."
 	case v1.StopReasonHalted:
 		a.Why = fmt.Sprintf("Its run strategy was changed to Halted %s.", human.Ago(st.At, s.now))
+	case v1.StopReasonStop:
+		switch {
+		case s.vm.Spec.EffectiveRunStrategy() == v1.RunOnce && !i.RunningAt.IsZero():
+			after = "Then it is over: its run strategy is Once, and this was its one run."
+		case WantedOn(s.vm):
+			after = "Then a new instance starts: it was started again since."
+		}
 	}
 	a.Next = join(s.howItEnds(i), after)
 	return a

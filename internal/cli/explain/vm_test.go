@@ -38,16 +38,32 @@ var (
 	lost  = &v1.Host{Status: v1.HostStatus{State: v1.HostUnreachable, Since: ago(2 * time.Minute), Message: "dial tcp 10.0.0.1:16509: no route to host"}}
 	fleet = Hosts{"lab-1": up, "lab-2": up}
 	dark  = Hosts{"lab-1": lost, "lab-2": up}
+
+	crashed  = v1.End{Instance: "i5", Host: "lab-2", Phase: v1.PhaseFailed, Reason: "Crashed", Message: "the guest panicked", EndedAt: ago(30 * time.Second)}
+	shutDown = v1.End{Host: "lab-1", Phase: v1.PhaseSucceeded, Reason: "GuestShutdown", Message: "the guest shut itself down", EndedAt: ago(26 * time.Minute)}
 )
 
+// explained is a situation, and what is to be said about it.
+type explained struct {
+	name  string
+	vm    *v1.VirtualMachine
+	hosts Hosts
+	want  Answer
+}
+
+func (c explained) test(t *testing.T) {
+	got := VM(c.vm, View{Hosts: c.hosts, Now: now})
+	for _, x := range []struct{ field, got, want string }{
+		{"State", got.State, c.want.State}, {"Why", got.Why, c.want.Why}, {"Next", got.Next, c.want.Next},
+	} {
+		if x.got != x.want {
+			t.Errorf("%s\n got %s\nwant %s", x.field, x.got, x.want)
+		}
+	}
+}
+
 func TestVM(t *testing.T) {
-	crashed := v1.End{Instance: "i5", Host: "lab-2", Phase: v1.PhaseFailed, Reason: "Crashed", Message: "the guest panicked", EndedAt: ago(30 * time.Second)}
-	for _, c := range []struct {
-		name  string
-		vm    *v1.VirtualMachine
-		hosts Hosts
-		want  Answer
-	}{
+	for _, c := range []explained{
 		{"running", web(func(vm *v1.VirtualMachine) { vm.Status.Instance = on(v1.PhaseRunning) }), fleet, Answer{
 			"Running on lab-1 since 4m ago (19:56:00).",
 			"Its run strategy is Always.",
@@ -195,6 +211,7 @@ func TestVM(t *testing.T) {
 			"The forced stop asked for by bob 1m ago (19:59:00) is recorded and carried out as soon as the host answers. " +
 				"Until then nothing of it starts elsewhere, so that it never runs twice."}},
 		{"stopping", web(func(vm *v1.VirtualMachine) {
+			vm.Status.Hold = &v1.Hold{}
 			vm.Status.Instance = on(v1.PhaseRunning)
 			vm.Status.Instance.Stop = &v1.StopRequest{Reason: v1.StopReasonStop, By: "alice", At: ago(10 * time.Second), Deadline: now.Add(110 * time.Second)}
 		}), fleet, Answer{
@@ -202,6 +219,7 @@ func TestVM(t *testing.T) {
 			"A stop was asked for by alice 10s ago (19:59:50).",
 			`The guest has been asked to shut itself down. If it has not done so, it is switched off in 1m50s (20:01:50); "holdfast stop web --force" does it now.`}},
 		{"stopping by force", web(func(vm *v1.VirtualMachine) {
+			vm.Status.Hold = &v1.Hold{}
 			vm.Status.Instance = on(v1.PhaseRunning)
 			vm.Status.Instance.Stop = &v1.StopRequest{Reason: v1.StopReasonStop, At: ago(time.Second), Deadline: ago(time.Second), Force: true}
 		}), fleet, Answer{
@@ -209,6 +227,7 @@ func TestVM(t *testing.T) {
 			"A forced stop was asked for 1s ago (19:59:59).",
 			"It is being switched off now, without asking the guest."}},
 		{"stopping a launch", web(func(vm *v1.VirtualMachine) {
+			vm.Status.Hold = &v1.Hold{}
 			vm.Status.Instance = on(v1.PhaseLaunching)
 			vm.Status.Instance.Stop = &v1.StopRequest{Reason: v1.StopReasonStop, At: ago(time.Second), Deadline: now.Add(time.Minute)}
 		}), fleet, Answer{
@@ -283,16 +302,7 @@ func TestVM(t *testing.T) {
 			"A host runs an instance of it that the store does not know, as happens after a restore from a backup.",
 			"A person has to decide: look at what runs on the host, and switch off what must not."}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := VM(c.vm, View{Hosts: c.hosts, Now: now})
-			for _, x := range []struct{ field, got, want string }{
-				{"State", got.State, c.want.State}, {"Why", got.Why, c.want.Why}, {"Next", got.Next, c.want.Next},
-			} {
-				if x.got != x.want {
-					t.Errorf("%s\n got %s\nwant %s", x.field, x.got, x.want)
-				}
-			}
-		})
+		t.Run(c.name, c.test)
 	}
 }
 

@@ -9,6 +9,12 @@ import (
 
 // waiting explains a VM that should run and has no instance.
 func (s situation) waiting(w *v1.Waiting) Answer {
+	a := s.waitingFor(w)
+	a.Next = join(a.Next, s.onlyRun())
+	return a
+}
+
+func (s situation) waitingFor(w *v1.Waiting) Answer {
 	since := human.Ago(w.Since, s.now)
 	why := orElse(sentence(w.Message), fmt.Sprintf("The control plane gives the reason %q.", w.Reason))
 	stop := fmt.Sprintf("%s takes it out.", command("stop", s.vm))
