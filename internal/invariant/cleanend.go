@@ -25,10 +25,11 @@ var CleanEndStays = Check{
 	},
 }
 
-// recorded is the revision that put an instance's end on record.
+// recorded is the revision that put an instance's end on record, be it that the end still had to be made certain.
 func (m *vm) recorded(instance string) int64 {
 	for _, s := range m.statuses {
-		if len(s.value.History) > 0 && s.value.History[0].Instance == instance {
+		h, in := s.value.History, s.value.Instance
+		if len(h) > 0 && h[0].Instance == instance || in != nil && in.ID == instance && in.Abandon != nil {
 			return s.rev
 		}
 	}
