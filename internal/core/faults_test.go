@@ -329,7 +329,7 @@ func (w *world) runOne(how string) {
 				w.becomeLate(cmd)
 			}
 		}
-	case how == "unsent":
+	case how == "unsent" || cmd.Epoch != h.epoch:
 		ev.Outcome = core.Unsent
 	case how == "refused":
 		ev.Outcome, ev.Message = core.Refused, "no"
@@ -343,6 +343,9 @@ func (w *world) runOne(how string) {
 		ev.Outcome = core.Unclear
 		w.carryOut(h, cmd)
 	default:
+		if cmd.Kind == core.CommandLaunch {
+			w.workOff(cmd)
+		}
 		w.carryOut(h, cmd)
 	}
 	h.seq++
@@ -360,14 +363,19 @@ type lateCall struct {
 	create bool
 }
 
-// becomeLate leaves a command's call in its host's queue. A launch that has reached its second call got an answer to its first, so
-// the host has by then worked off what was queued for that domain before.
+// workOff carries out all calls that wait for the command's domain: the host takes the calls for one domain in order, so one that has
+// defined it anew has nothing older to come.
+func (w *world) workOff(cmd core.Command) {
+	for slices.ContainsFunc(w.late, func(l lateCall) bool { return l.cmd.Host == cmd.Host && l.cmd.UUID == cmd.UUID }) {
+		w.carryOutLate(cmd)
+	}
+}
+
+// becomeLate leaves a command's call in its host's queue. A launch that has reached its second call got an answer to its first.
 func (w *world) becomeLate(cmd core.Command) {
 	l := lateCall{cmd: cmd}
 	if h := w.host(cmd.Host); cmd.Kind == core.CommandLaunch && h.up && rapid.Bool().Draw(w.t, "defined") {
-		for slices.ContainsFunc(w.late, func(l lateCall) bool { return l.cmd.Host == cmd.Host && l.cmd.UUID == cmd.UUID }) {
-			w.carryOutLate(cmd)
-		}
+		w.workOff(cmd)
 		if d := h.domains[cmd.UUID]; d == nil || !d.running {
 			h.domains[cmd.UUID] = &realDomain{instance: cmd.Instance, why: "unknown"}
 		}

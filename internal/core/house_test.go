@@ -144,7 +144,7 @@ func TestCoreIsPure(t *testing.T) {
 
 // mayImport is all of the standard library that deciding needs.
 var mayImport = map[string]bool{
-	"cmp": true, "container/heap": true, "fmt": true, "hash/fnv": true, "maps": true, "math": true, "slices": true,
+	"cmp": true, "container/heap": true, "fmt": true, "hash/fnv": true, "maps": true, "math": true, "reflect": true, "slices": true,
 	"sort": true, "strconv": true, "strings": true, "time": true,
 }
 

@@ -25,6 +25,7 @@ func (c *Core) launch(v *fleet.VM, h *fleet.Host) {
 		ID: instanceID(v.UID, st.Instances, c.now), Phase: v1.PhaseScheduled, Host: h.Name, Generation: v.Generation,
 		CreatedAt: c.now, StartDeadline: c.now.Add(c.startTimeout(v)), Memory: v.Need.Memory, VCPUs: v.Need.VCPUs,
 	}
+	v.Built = v.Template
 	if canonical := h.View.MachineTypes[v.Need.MachineType]; canonical != v.Need.MachineType {
 		st.MachineAlias, st.MachineType = v.Need.MachineType, canonical
 		v.Refine()
@@ -319,7 +320,7 @@ func (c *Core) setLeftover(v *fleet.VM, host string, there bool) {
 // send puts a command on its way: it leaves when the writes of this decision are durable.
 func (c *Core) send(v *fleet.VM, h *fleet.Host, d *fleet.Domain, cmd Command) {
 	c.commandID++
-	cmd.ID, cmd.Host, cmd.UUID = c.commandID, h.Name, d.UUID
+	cmd.ID, cmd.Host, cmd.Epoch, cmd.UUID = c.commandID, h.Name, h.Epoch, d.UUID
 	d.InFlight, d.Instance = cmd.ID, cmd.Instance
 	if cmd.Kind != CommandLook {
 		d.Absences = 0

@@ -147,6 +147,9 @@ type Command struct {
 	ID   uint64
 	Kind CommandKind
 	Host string
+	// Epoch of the connection that it may be sent on; on any other it is Unsent. What the host has been through in between (a
+	// power cut, a fence) may have made it wrong.
+	Epoch int64
 	// UUID of the domain, Instance in it.
 	UUID, Instance string
 	// VM, Generation and MachineType (launch): which spec to build from.

@@ -1,19 +1,30 @@
 package core
 
 import (
+	"slices"
+	"strings"
+
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/core/fleet"
+	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 )
 
-// ConditionHostReachable is False while the host of a VM's instance does not answer.
-const ConditionHostReachable = "HostReachable"
+// The conditions of a VM. One that is not there holds nothing that anybody should know.
+const (
+	// ConditionHostReachable is False while the host of the instance does not answer.
+	ConditionHostReachable = "HostReachable"
+	// ConditionPaused is True while the guest's CPUs stand still.
+	ConditionPaused = "Paused"
+	// ConditionRestartRequired is True while the instance is built from an older template.
+	ConditionRestartRequired = "RestartRequired"
+)
 
 // present derives what tables and people see from the rest of the status.
 func (c *Core) present(v *fleet.VM) {
 	if word := c.word(v); v.Status.PrintableStatus != word {
 		v.Mutable().PrintableStatus = word
 	}
-	c.presentReachable(v)
+	c.presentConditions(v)
 }
 
 func (c *Core) word(v *fleet.VM) string {
@@ -48,19 +59,79 @@ func (c *Core) unreachable(host string) bool {
 	return h == nil || h.Status.State == v1.HostUnreachable
 }
 
-// presentReachable keeps the one condition there is.
-func (c *Core) presentReachable(v *fleet.VM) {
-	in := v.Status.Instance
-	lost := in != nil && c.unreachable(in.Host)
-	had := len(v.Status.Conditions) > 0
-	switch {
-	case lost && !had:
-		v.Mutable().Conditions = []v1.Condition{{
-			Type: ConditionHostReachable, Status: v1.ConditionFalse, Reason: WaitHostUnreachable, LastTransitionTime: c.now,
-			Message: in.Host + " does not answer, so it is unknown whether the VM runs; it is not started elsewhere, because it would " +
-				"run twice if it does. When " + in.Host + " answers again, Holdfast looks and carries on",
-		}}
-	case !lost && had:
-		v.Mutable().Conditions = nil
+// presentConditions brings the conditions up to date; one that stays keeps its time.
+func (c *Core) presentConditions(v *fleet.VM) {
+	have, want := v.Status.Conditions, c.conditions(v)
+	if len(have) == 0 && len(want) == 0 {
+		return
 	}
+	changed := len(have) != len(want)
+	for i := range want {
+		want[i].LastTransitionTime = c.now
+		j := slices.IndexFunc(have, func(h v1.Condition) bool { return h.Type == want[i].Type })
+		if j >= 0 && have[j].Status == want[i].Status {
+			want[i].LastTransitionTime = have[j].LastTransitionTime
+		}
+		changed = changed || j < 0 || have[j] != want[i]
+	}
+	if changed {
+		v.Mutable().Conditions = want
+	}
+}
+
+// conditions of v, sorted by type.
+func (c *Core) conditions(v *fleet.VM) []v1.Condition {
+	in := v.Status.Instance
+	if in == nil {
+		return nil
+	}
+	var out []v1.Condition
+	if c.unreachable(in.Host) {
+		out = append(out, v1.Condition{Type: ConditionHostReachable, Status: v1.ConditionFalse, Reason: WaitHostUnreachable,
+			Message: in.Host + " does not answer, so it is unknown whether the VM runs; it is not started elsewhere, because it would " +
+				"run twice if it does. When " + in.Host + " answers again, Holdfast looks and carries on; if it is down for good, say so: " +
+				"holdfast host confirm-down " + in.Host})
+	}
+	if in.Paused != "" {
+		out = append(out, v1.Condition{Type: ConditionPaused, Status: v1.ConditionTrue, Reason: pausedReason(in.Paused),
+			Message: "the guest stands still (libvirt: " + in.Paused + "); Holdfast neither stops nor resumes it"})
+	}
+	if in.Generation < v.Generation && in.Stop == nil {
+		if m := c.restartRequired(v); m != "" {
+			out = append(out, v1.Condition{Type: ConditionRestartRequired, Status: v1.ConditionTrue, Reason: "TemplateChanged", Message: m})
+		}
+	}
+	return out
+}
+
+// restartRequired says which parts of the template wait for the next instance; empty: none does.
+func (c *Core) restartRequired(v *fleet.VM) string {
+	const next = " since this instance was made, and applies from the next one on: holdfast restart "
+	if v.Built != nil {
+		parts := fleet.Differences(v.Built, v.Template)
+		if len(parts) == 0 {
+			return ""
+		}
+		return "spec.template (" + strings.Join(parts, ", ") + ") has changed" + next + v.Name
+	}
+	// The edit was made while another leader, or none, was there: what it said of it stands.
+	for _, had := range v.Status.Conditions {
+		if had.Type == ConditionRestartRequired {
+			return had.Message
+		}
+	}
+	return "spec may have changed" + next + v.Name
+}
+
+// pausedReason is the constant for libvirt's reason.
+func pausedReason(why string) string {
+	switch why {
+	case hypervisor.WhyIOError:
+		return "IOError"
+	case hypervisor.WhyUser:
+		return "ByUser"
+	case hypervisor.WhyIncoming:
+		return "Migration"
+	}
+	return "Other"
 }

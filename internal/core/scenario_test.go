@@ -312,6 +312,9 @@ func (s *scene) status(name string, st *v1.VirtualMachineStatus) string {
 	if cl := st.CrashLoop; cl != nil {
 		out += fmt.Sprintf(" | %d failures, retry %s", cl.ConsecutiveFailures, cl.RetryAt.Format(time.TimeOnly))
 	}
+	for _, c := range st.Conditions {
+		out += " | " + c.Type + " " + c.Status + ": " + c.Message
+	}
 	if len(st.Leftovers) > 0 {
 		out += " | leftovers on " + strings.Join(st.Leftovers, ", ")
 	}

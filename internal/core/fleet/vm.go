@@ -26,6 +26,8 @@ type VM struct {
 	KeepsState bool
 	// CPUModel that the template names; empty: the cluster's baseline.
 	CPUModel string
+	// Template of the spec, and Built: the one that the instance is built from; nil when that is not known.
+	Template, Built *v1.Template
 	// StartTimeout and StopGrace of the spec; zero: the cluster's default.
 	StartTimeout, StopGrace time.Duration
 	// OldestRevision is the oldest generation whose spec the store keeps besides the current one; zero means none.
@@ -53,13 +55,16 @@ func NewVM(o *v1.VirtualMachine) *VM {
 	st := o.Status
 	v.Status = &st
 	v.Digest(o)
+	if in := st.Instance; in != nil && in.Generation == v.Generation {
+		v.Built = v.Template
+	}
 	return v
 }
 
 // Digest takes over the spec of o.
 func (v *VM) Digest(o *v1.VirtualMachine) {
 	t := &o.Spec.Template
-	v.Generation = o.Metadata.Generation
+	v.Generation, v.Template = o.Metadata.Generation, t
 	v.Strategy = o.Spec.EffectiveRunStrategy()
 	v.Deleted, v.DeleteForce = o.Metadata.DeletionTimestamp != nil, o.Metadata.DeletionForce
 	v.StartTimeout, v.StopGrace = o.Spec.StartTimeout.Std(), o.Spec.StopGracePeriod.Std()
