@@ -16,8 +16,19 @@ import (
 type order struct {
 	core.Command
 	clusterUID string
-	// spec is the stored spec to build from (launch); nil when it is an older generation's and must be read.
+	// spec is the stored spec to build from (launch); nil when it is an older generation's and must be read. vm is what it decodes
+	// to, if that is known.
 	spec []byte
+	vm   *v1.VirtualMachine
+}
+
+// order completes a command with what is known at the moment of the decision.
+func (b *book) order(c core.Command) order {
+	o := order{Command: c, clusterUID: b.clusterUID}
+	if e := b.vms[c.VM]; c.Kind == core.CommandLaunch && e != nil && e.uid == c.UUID && e.generation == c.Generation {
+		o.spec, o.vm = e.spec, e.fresh
+	}
+	return o
 }
 
 // enqueue has a command carried out as soon as a worker is free. It never waits.
@@ -44,7 +55,7 @@ func (h *host) work() {
 		h.orders[0] = order{}
 		h.orders = h.orders[1:]
 		l, epoch := h.link, h.epoch
-		if l != nil && l.epoch > h.announced {
+		if l != nil && (l.epoch > h.announced || l.epoch != o.Epoch) {
 			l = nil
 		}
 		h.mu.Unlock()
@@ -160,26 +171,37 @@ func (l *link) launch(o order, call func(func(context.Context) error) error) err
 
 // machine is what the host needs to know to define the instance, from the spec of exactly the generation that was decided on.
 func (h *host) machine(o order) (hypervisor.Machine, error) {
-	spec := o.spec
-	if spec == nil {
-		ctx, cancel := context.WithTimeout(h.hs.ctx, h.o.QueryDeadline)
-		defer cancel()
-		kv, err := h.o.Store.Get(ctx, layout.RevisionKey(o.UUID, o.Generation))
-		if err != nil {
-			return hypervisor.Machine{}, fmt.Errorf("read generation %d of VM %s: %w", o.Generation, o.VM, err)
-		}
-		if kv.ModRevision == 0 {
-			return hypervisor.Machine{}, fmt.Errorf("%w: generation %d of VM %s is not kept", errSpec, o.Generation, o.VM)
-		}
-		spec = kv.Value
-	}
-	vm := &v1.VirtualMachine{}
-	if err := json.Unmarshal(spec, vm); err != nil {
-		return hypervisor.Machine{}, fmt.Errorf("%w: generation %d of VM %s: %w", errSpec, o.Generation, o.VM, err)
+	vm, err := h.specOf(o)
+	if err != nil {
+		return hypervisor.Machine{}, err
 	}
 	v1.SetDefaults(vm)
 	return hypervisor.Machine{
 		ClusterUID: o.clusterUID, VMUID: o.UUID, Namespace: o.VM.Namespace, Name: o.VM.Name, InstanceID: o.Instance,
 		MachineType: o.MachineType, CPUModel: o.CPUModel, Template: vm.Spec.Template,
 	}, nil
+}
+
+func (h *host) specOf(o order) (*v1.VirtualMachine, error) {
+	if o.vm != nil {
+		return o.vm, nil
+	}
+	spec := o.spec
+	if spec == nil {
+		ctx, cancel := context.WithTimeout(h.hs.ctx, h.o.QueryDeadline)
+		defer cancel()
+		kv, err := h.o.Store.Get(ctx, layout.RevisionKey(o.UUID, o.Generation))
+		if err != nil {
+			return nil, fmt.Errorf("read generation %d of VM %s: %w", o.Generation, o.VM, err)
+		}
+		if kv.ModRevision == 0 {
+			return nil, fmt.Errorf("%w: generation %d of VM %s is not kept", errSpec, o.Generation, o.VM)
+		}
+		spec = kv.Value
+	}
+	vm := &v1.VirtualMachine{}
+	if err := json.Unmarshal(spec, vm); err != nil {
+		return nil, fmt.Errorf("%w: generation %d of VM %s: %w", errSpec, o.Generation, o.VM, err)
+	}
+	return vm, nil
 }
