@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
@@ -101,6 +102,32 @@ func TestApplyTooLarge(t *testing.T) {
 		t.Error("part of it was written")
 	}
 	must(f.Apply(f.ctx, docs(objects[1:]...), registry.ApplyOptions{}))
+}
+
+// Few objects can be too large, too, and a change takes more than a creation: the old generation is kept beside the new.
+func TestApplyTooManyBytes(t *testing.T) {
+	f := newFixture(t)
+	var objects []v1.Object
+	for i := range 10 {
+		objects = append(objects, vm(fmt.Sprintf("vm%d", i), func(v *v1.VirtualMachine) {
+			v.Spec.Template.CloudInit = &v1.CloudInit{Pool: "shared", UserData: "#cloud-config\n" + strings.Repeat("#", 500<<10)}
+		}))
+	}
+	must(f.Apply(f.ctx, docs(objects...), registry.ApplyOptions{}))
+	before := f.keys("")
+	for _, o := range objects {
+		o.(*v1.VirtualMachine).Spec.Template.Memory *= 2
+	}
+	for _, o := range []registry.ApplyOptions{{}, {DryRun: true}} {
+		_, err := f.Apply(f.ctx, docs(objects...), o)
+		if !errors.As(err, new(*registry.TooLargeError)) || !strings.Contains(err.Error(), "KiB in one transaction, and the store takes 8192 KiB at once: split it") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if !maps.EqualFunc(before, f.keys(""), func(a, b store.KV) bool { return a.ModRevision == b.ModRevision }) {
+		t.Error("part of it was written")
+	}
+	must(f.Apply(f.ctx, docs(objects[:5]...), registry.ApplyOptions{}))
 }
 
 func TestApplyKeepsCordon(t *testing.T) {

@@ -62,11 +62,15 @@ func invalid(ref v1.ObjectRef, field, problem, remedy string) error {
 
 // TooLargeError: the request does not fit into one transaction of the store.
 type TooLargeError struct {
-	// Ops is how many writes or conditions it would need.
-	Ops int
+	// Ops is how many writes or conditions it would need, Bytes how much they take.
+	Ops, Bytes int
 }
 
 func (e *TooLargeError) Error() string {
+	if e.Bytes > store.MaxTxnBytes {
+		return fmt.Sprintf("the request needs %d KiB in one transaction, and the store takes %d KiB at once: split it into smaller ones",
+			(e.Bytes+1023)>>10, store.MaxTxnBytes>>10)
+	}
 	return fmt.Sprintf("the request needs %d operations in one transaction, and the store takes %d at once: split it into smaller ones",
 		e.Ops, store.MaxTxnOps)
 }

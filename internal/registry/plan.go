@@ -231,8 +231,9 @@ func (p *plan) commit(ctx context.Context) (string, error) {
 
 // fits says whether one transaction can hold the plan.
 func (p *plan) fits() error {
-	if n := max(len(p.txn.If), len(p.txn.Put)+len(p.txn.Delete)); n > store.MaxTxnOps {
-		return &TooLargeError{Ops: n}
+	ops, bytes := max(len(p.txn.If), len(p.txn.Put)+len(p.txn.Delete)), p.txn.Size()
+	if ops > store.MaxTxnOps || bytes > store.MaxTxnBytes {
+		return &TooLargeError{Ops: ops, Bytes: bytes}
 	}
 	return nil
 }

@@ -11,7 +11,10 @@ func (t Txn) Check() error {
 	if n := len(t.If); n > MaxTxnOps {
 		return fmt.Errorf("a transaction may have %d conditions, this one has %d: split it", MaxTxnOps, n)
 	}
-	written, size := make(map[string]bool, len(t.Put)+len(t.Delete)), 0
+	if n := t.Size(); n > MaxTxnBytes {
+		return fmt.Errorf("a transaction may have %d bytes, this one has %d: split it, or make the objects smaller", MaxTxnBytes, n)
+	}
+	written := make(map[string]bool, len(t.Put)+len(t.Delete))
 	once := func(key string) error {
 		if key == "" {
 			return fmt.Errorf("a transaction writes a key without a name")
@@ -26,13 +29,11 @@ func (t Txn) Check() error {
 		if err := once(kv.Key); err != nil {
 			return err
 		}
-		size += len(kv.Key) + len(kv.Value)
 	}
 	for _, key := range t.Delete {
 		if err := once(key); err != nil {
 			return err
 		}
-		size += len(key)
 	}
 	for _, c := range t.If {
 		if c.Key == "" {
@@ -41,12 +42,24 @@ func (t Txn) Check() error {
 		if c.Kind < Absent || c.Kind > CreatedAt {
 			return fmt.Errorf("a condition on key %s is of unknown kind %d", c.Key, c.Kind)
 		}
-		size += len(c.Key)
-	}
-	if size > MaxTxnBytes {
-		return fmt.Errorf("a transaction may have %d bytes, this one has %d: split it, or make the objects smaller", MaxTxnBytes, size)
 	}
 	return nil
+}
+
+// Size is what the keys and values of the transaction take, in bytes. The key of a condition counts twice, for etcd may need two
+// comparisons for it.
+func (t Txn) Size() int {
+	n := 0
+	for _, c := range t.If {
+		n += 2 * len(c.Key)
+	}
+	for _, kv := range t.Put {
+		n += len(kv.Key) + len(kv.Value)
+	}
+	for _, key := range t.Delete {
+		n += len(key)
+	}
+	return n
 }
 
 // Holds reports whether the condition is true of the key as the store has it (zero when it does not exist).

@@ -84,7 +84,7 @@ type Batch struct {
 const (
 	// MaxTxnOps is how many puts and deletes, and how many conditions, a transaction may have.
 	MaxTxnOps = 4096
-	// MaxTxnBytes is how many bytes the keys and values of a transaction may have together.
+	// MaxTxnBytes is how many bytes a transaction may have, as Txn.Size counts them.
 	MaxTxnBytes = 8 << 20
 )
 

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -148,6 +150,18 @@ func largeTransactions(t *testing.T, st Store) {
 			t.Fatalf("change %d is of %s, want %s: the order of writing", i, c.Key, txn.Put[i].Key)
 		}
 	}
+	// The largest conditions, with as many writes.
+	const half = store.MaxTxnBytes / 2 / store.MaxTxnOps
+	for i := range txn.If {
+		txn.If[i].Key, txn.If[i].Kind = strings.Repeat("k", half/2), store.ModAtMost
+		txn.Put[i].Value = bytes.Repeat([]byte("x"), half-len(txn.Put[i].Key))
+	}
+	if n := txn.Size(); n != store.MaxTxnBytes {
+		t.Fatalf("the transaction has %d bytes, the case wants as many as allowed", n)
+	}
+	if _, err := insist(t, st, txn); !errors.Is(err, store.ErrConflict) {
+		t.Fatalf("as many bytes as allowed, half of them conditions: %v, want a conflict", err)
+	}
 	big := bytes.Repeat([]byte("x"), store.MaxTxnBytes/4-10)
 	txn = store.Txn{}
 	for i := range 4 {
@@ -185,6 +199,7 @@ func refusedTransactions(t *testing.T, st Store) {
 		"too many deletions":  {Delete: many},
 		"too many conditions": {If: conds},
 		"too large":           {Put: []store.KV{{Key: "/k", Value: make([]byte, store.MaxTxnBytes)}}},
+		"large conditions":    {If: slices.Repeat([]store.Cond{{Key: strings.Repeat("k", 1025), Kind: store.Absent}}, store.MaxTxnOps)},
 		"written twice":       puts(1, "/k", "/k"),
 		"written and deleted": {Put: []store.KV{{Key: "/k"}}, Delete: []string{"/k"}},
 		"no name":             {Put: []store.KV{{}}},

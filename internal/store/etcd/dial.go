@@ -10,6 +10,9 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/holdfast-vm/holdfast/internal/store"
+	"github.com/holdfast-vm/holdfast/internal/store/layout"
 )
 
 // serverFlags are what an external etcd must be started with.
@@ -59,12 +62,13 @@ func Dial(ctx context.Context, o DialOptions) (*Store, error) {
 	return s, nil
 }
 
-// probe writes nothing, in a transaction with as many comparisons as we ever have.
+// probe writes nothing, in a transaction with as many comparisons and bytes as we ever have.
 func (s *Store) probe(ctx context.Context) error {
 	cmps := make([]clientv3.Cmp, maxTxnOps)
 	for i := range cmps {
-		cmps[i] = clientv3.Compare(clientv3.CreateRevision("/"), "=", -1)
+		cmps[i] = clientv3.Compare(clientv3.CreateRevision(layout.Root), "=", -1)
 	}
-	_, err := s.client.Txn(ctx).If(cmps...).Commit()
+	never := clientv3.OpPut(layout.Root, strings.Repeat("x", store.MaxTxnBytes))
+	_, err := s.client.Txn(ctx).If(cmps...).Then(never).Commit()
 	return err
 }

@@ -71,9 +71,16 @@ func TestConformanceOfAnExternalEtcd(t *testing.T) {
 
 func TestDialRefusesSmallTransactions(t *testing.T) {
 	t.Parallel()
-	_, err := etcd.Dial(t.Context(), etcd.DialOptions{Endpoints: []string{external(t, func(*embed.Config) {})}})
-	if err == nil || !strings.Contains(err.Error(), "--max-txn-ops=8192 --max-request-bytes=9437184") {
-		t.Errorf("an etcd with its default limits: %v, want the flags that it lacks", err)
+	for name, configure := range map[string]func(*embed.Config){
+		"its default limits":    func(*embed.Config) {},
+		"enough operations":     func(c *embed.Config) { c.MaxTxnOps = 8192 },
+		"enough bytes":          func(c *embed.Config) { c.MaxRequestBytes = 9 << 20 },
+		"almost enough of both": func(c *embed.Config) { c.MaxTxnOps, c.MaxRequestBytes = 8192, 8<<20 },
+	} {
+		_, err := etcd.Dial(t.Context(), etcd.DialOptions{Endpoints: []string{external(t, configure)}})
+		if err == nil || !strings.Contains(err.Error(), "--max-txn-ops=8192 --max-request-bytes=9437184") {
+			t.Errorf("an etcd with %s: %v, want the flags that it lacks", name, err)
+		}
 	}
 }
 

@@ -143,7 +143,9 @@ func (s *Store) Txn(ctx context.Context, t store.Txn) (int64, error) {
 	}
 	ops := make([]clientv3.Op, 0, len(t.Put)+len(t.Delete))
 	for _, kv := range t.Put {
-		ops = append(ops, clientv3.OpPut(kv.Key, string(kv.Value)))
+		put := clientv3.OpPut(kv.Key, "")
+		put.WithValueBytes(kv.Value) // no copy: etcd only reads it
+		ops = append(ops, put)
 	}
 	for _, key := range t.Delete {
 		ops = append(ops, clientv3.OpDelete(key))
