@@ -96,8 +96,9 @@ func (w *world) hostsOf(uuid, which string) []string {
 	return out
 }
 
-// vm makes a VM's manifest: the test guest with a disk for its heartbeat, in the shared pool.
-func (w *world) vm(name string, strategy v1.RunStrategy) *v1.VirtualMachine {
+// vm makes a VM's manifest: the test guest with a disk for its heartbeat, in the shared pool. Words on its kernel's command line make
+// it behave.
+func (w *world) vm(name string, strategy v1.RunStrategy, words ...string) *v1.VirtualMachine {
 	w.t.Helper()
 	volume := w.volume(name)
 	if err := os.WriteFile(w.disk(name), make([]byte, 1<<20), 0o600); err != nil {
@@ -109,9 +110,10 @@ func (w *world) vm(name string, strategy v1.RunStrategy) *v1.VirtualMachine {
 		RunStrategy:     strategy,
 		StopGracePeriod: v1.Duration(15 * time.Second),
 		Template: v1.Template{
-			Memory:     96 << 20,
-			KernelBoot: &v1.KernelBoot{Kernel: w.guest.Kernel, Initrd: w.guest.Initrd, Cmdline: "console=ttyS0 quiet"},
-			Disks:      []v1.Disk{{Name: "heartbeat", Pool: "shared", Volume: volume, Format: "raw"}},
+			Memory: 96 << 20,
+			KernelBoot: &v1.KernelBoot{Kernel: w.guest.Kernel, Initrd: w.guest.Initrd,
+				Cmdline: strings.Join(append([]string{labtest.Cmdline}, words...), " ")},
+			Disks: []v1.Disk{{Name: "heartbeat", Pool: "shared", Volume: volume, Format: "raw"}},
 		},
 	}
 	return vm

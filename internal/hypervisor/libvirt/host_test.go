@@ -77,7 +77,7 @@ func (s *site) machine(arguments ...string) hypervisor.Machine {
 			Memory: 96 << 20,
 			KernelBoot: &v1.KernelBoot{
 				Kernel: s.guest.Kernel, Initrd: s.guest.Initrd,
-				Cmdline: strings.Join(append([]string{"console=ttyS0", "quiet"}, arguments...), " "),
+				Cmdline: strings.Join(append([]string{labtest.Cmdline}, arguments...), " "),
 			},
 			SerialLog: &v1.SerialLog{Path: filepath.Join(s.lab.Shared(), uid+".serial")},
 		},
