@@ -29,6 +29,9 @@ type vmEntry struct {
 	revision int64
 	// kept are the older generations whose specs the store keeps, ascending.
 	kept []int64
+	// fresh is the decoded spec, until what the core decided on seeing it has been taken: a VM that starts at once is not
+	// decoded twice. Nil at all other times.
+	fresh *v1.VirtualMachine
 }
 
 type hostEntry struct{ uid, uri string }
@@ -37,10 +40,10 @@ func newBook() *book {
 	return &book{vms: map[core.VMKey]*vmEntry{}, hosts: map[string]hostEntry{}, actions: map[core.VMKey]string{}}
 }
 
-// putVM takes note of a VM's spec. It reports whether that left the spec of an older generation behind.
-func (b *book) putVM(kv store.KV, vm *v1.VirtualMachine) (edited bool) {
+// putVM takes note of a VM's spec and returns its entry. It reports whether that left the spec of an older generation behind.
+func (b *book) putVM(kv store.KV, vm *v1.VirtualMachine) (e *vmEntry, edited bool) {
 	key := core.VMKey{Namespace: vm.Metadata.Namespace, Name: vm.Metadata.Name}
-	e := b.vms[key]
+	e = b.vms[key]
 	if e == nil || e.uid != vm.Metadata.UID {
 		e = &vmEntry{uid: vm.Metadata.UID, generation: vm.Metadata.Generation}
 		b.vms[key] = e
@@ -50,7 +53,7 @@ func (b *book) putVM(kv store.KV, vm *v1.VirtualMachine) (edited bool) {
 		edited = true
 	}
 	e.generation, e.spec, e.revision = vm.Metadata.Generation, kv.Value, kv.ModRevision
-	return edited
+	return e, edited
 }
 
 // release forgets the kept generations before the given one and returns them.

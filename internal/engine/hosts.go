@@ -44,14 +44,10 @@ func (hs *hosts) remove(name string) {
 }
 
 // send gives a command to its host. It never waits. False: there is no such host.
-func (hs *hosts) send(c core.Command, b *book) bool {
-	h := hs.byName[c.Host]
+func (hs *hosts) send(o order) bool {
+	h := hs.byName[o.Host]
 	if h == nil {
 		return false
-	}
-	o := order{Command: c, clusterUID: b.clusterUID}
-	if e := b.vms[c.VM]; c.Kind == core.CommandLaunch && e != nil && e.uid == c.UUID && e.generation == c.Generation {
-		o.spec = e.spec
 	}
 	h.enqueue(o)
 	return true

@@ -45,7 +45,8 @@ func (t *term) load(ctx context.Context) (revision int64, err error) {
 	statusOf := func(spec store.KV) *store.KV { return statuses[strings.TrimPrefix(spec.Key, layout.Spec)] }
 	for _, kind := range []string{layout.Config, layout.Host, layout.VM, layout.Action} {
 		for _, kv := range specs[kind] {
-			t.see(kv, statusOf(kv), kept)
+			obj, err := decode(kv, statusOf(kv))
+			t.see(kv, obj, err, kept)
 		}
 	}
 	t.news.loaded()

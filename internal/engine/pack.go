@@ -3,7 +3,6 @@ package engine
 import (
 	"slices"
 
-	"github.com/holdfast-vm/holdfast/internal/core"
 	"github.com/holdfast-vm/holdfast/internal/store"
 )
 
@@ -16,8 +15,8 @@ type batch struct {
 	bytes int
 	ifs   []store.Cond
 	drops []drop
-	// commands leave when the batch is durable.
-	commands []core.Command
+	// orders leave when the batch is durable.
+	orders []order
 }
 
 // maxBatchBytes is when a batch is full, whatever the number of its keys: far below what a store takes (store.MaxTxnBytes).
@@ -80,7 +79,7 @@ func (b *batch) add(p *part, limit int) bool {
 		}
 	}
 	b.drops = append(b.drops, p.drops...)
-	b.commands = append(b.commands, p.commands...)
+	b.orders = append(b.orders, p.orders...)
 	return true
 }
 

@@ -89,7 +89,7 @@ func TestPackedDecisionsAreAPrefix(t *testing.T) {
 			for longest+1 < len(prefixes) && maps.Equal(stored, prefixes[longest+1]) {
 				longest++
 			}
-			for _, c := range b.commands {
+			for _, c := range b.orders {
 				if c.ID != uint64(commands) || commandAfter[c.ID] > longest {
 					t.Fatalf("command %d left after %d decisions, number %d", c.ID, longest, commands)
 				}
@@ -147,7 +147,7 @@ func TestCommandsWaitForTheLastPart(t *testing.T) {
 		t.Fatalf("%d parts, the first of which puts %d keys: want 3, and the decision in the first", len(parts), len(parts[0].puts))
 	}
 	for i, want := range []int{0, 0, 1} {
-		if got := len(parts[i].commands); got != want {
+		if got := len(parts[i].orders); got != want {
 			t.Errorf("%d commands leave after part %d, want %d", got, i, want)
 		}
 	}

@@ -30,6 +30,8 @@ type term struct {
 	inbox chan core.Event
 	// own are events that the loop itself has for the core.
 	own []core.Event
+	// fresh are the VMs whose decoded specs are kept until decisions have been taken.
+	fresh []*vmEntry
 	// queue holds decisions that are not durable, in order; the first of them may be in the writer's hands already.
 	queue []unit
 	// batches go to the writer, which gives each back once it is durable. At most one is under way.
@@ -62,11 +64,11 @@ func (t *term) run(ctx context.Context) error {
 	}
 	t.o.Log.Info("term loaded", "revision", revision, "hosts", len(t.book.hosts), "vms", len(t.book.vms), "actions", len(t.book.actions))
 	t.group.Go(func() { t.write(ctx) })
-	return t.loop(ctx, t.o.Store.Watch(ctx, layout.Spec, revision+1))
+	return t.loop(ctx, t.decodeAhead(ctx, t.o.Store.Watch(ctx, layout.Spec, revision+1)))
 }
 
 // loop is the heart of the term: observations go into the core, decisions come out, are made durable, and leave.
-func (t *term) loop(ctx context.Context, watch <-chan store.Batch) error {
+func (t *term) loop(ctx context.Context, watch <-chan sighting) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -74,8 +76,8 @@ func (t *term) loop(ctx context.Context, watch <-chan store.Batch) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case b, ok := <-watch:
-			err = t.watched(ctx, b, ok)
+		case s, ok := <-watch:
+			err = t.watched(ctx, s, ok)
 		case ev := <-t.inbox:
 			t.hear(ev)
 		case b := <-t.durable:
@@ -94,7 +96,7 @@ func (t *term) loop(ctx context.Context, watch <-chan store.Batch) error {
 }
 
 // more takes one more observation if there is one.
-func (t *term) more(ctx context.Context, watch <-chan store.Batch, err *error) bool {
+func (t *term) more(ctx context.Context, watch <-chan sighting, err *error) bool {
 	if len(t.own) > 0 {
 		ev := t.own[0]
 		t.own = t.own[1:]
@@ -102,8 +104,8 @@ func (t *term) more(ctx context.Context, watch <-chan store.Batch, err *error) b
 		return true
 	}
 	select {
-	case b, ok := <-watch:
-		*err = t.watched(ctx, b, ok)
+	case s, ok := <-watch:
+		*err = t.watched(ctx, s, ok)
 	case ev := <-t.inbox:
 		t.hear(ev)
 	case b := <-t.durable:
@@ -114,14 +116,14 @@ func (t *term) more(ctx context.Context, watch <-chan store.Batch, err *error) b
 	return true
 }
 
-func (t *term) watched(ctx context.Context, b store.Batch, ok bool) error {
+func (t *term) watched(ctx context.Context, s sighting, ok bool) error {
 	if !ok {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
 		return store.ErrClosed
 	}
-	return t.observe(b)
+	return t.observe(s)
 }
 
 // hear tells the core what a host has shown.
@@ -148,6 +150,7 @@ func (t *term) decide() {
 	for _, u := range ready.Units {
 		t.queue = append(t.queue, t.prepare(u))
 	}
+	t.forgetFresh()
 	for _, n := range ready.Notices {
 		t.news.add(now, n)
 	}
@@ -166,9 +169,9 @@ func (t *term) decide() {
 // carryOut sends the commands of a batch that is durable.
 func (t *term) carryOut(b *batch) {
 	t.writing = false
-	for _, c := range b.commands {
-		if !t.hosts.send(c, t.book) {
-			t.own = append(t.own, core.CommandDone{ID: c.ID, Outcome: core.Unsent, Message: "the host is not known any more"})
+	for _, o := range b.orders {
+		if !t.hosts.send(o) {
+			t.own = append(t.own, core.CommandDone{ID: o.ID, Outcome: core.Unsent, Message: "the host is not known any more"})
 		}
 	}
 }

@@ -18,6 +18,8 @@ type unit struct {
 	remove []string
 	// values are the encoded statuses of Writes, in their order; nil for writes that remove.
 	values [][]byte
+	// orders are Commands with what they need.
+	orders []order
 	// parts of the unit that are still to be written; nil until it is first packed.
 	parts []*part
 }
@@ -35,8 +37,8 @@ type part struct {
 	ifs     []store.Cond
 	// drops are specs whose claims are given up.
 	drops []drop
-	// commands leave when this part is durable.
-	commands []core.Command
+	// orders leave when this part is durable.
+	orders []order
 }
 
 // prepare makes a unit of the core's: it encodes what is to be written, while the transaction before is still under way. A VM
@@ -56,11 +58,14 @@ func (t *term) prepare(u core.Unit) unit {
 			out.remove = append(out.remove, t.news.forget(vm)...)
 		}
 	}
+	for _, c := range u.Commands {
+		out.orders = append(out.orders, t.book.order(c))
+	}
 	return out
 }
 
 // split finds the changes of a unit, in the order in which they must become durable: one part, unless the unit removes more kept
-// specs than fit. Any prefix of them is valid; the commands are the last one's.
+// specs than fit. Any prefix of them is valid; the orders are the last one's.
 func (t *term) split(u unit) []*part {
 	main := &part{puts: u.put, deletes: u.remove}
 	var before, after []*part
@@ -105,7 +110,7 @@ func (t *term) split(u unit) []*part {
 			main.drops = append(main.drops, drop{uid: e.uid, spec: e.spec})
 		}
 	}
-	return assemble(before, main, after, u.Commands)
+	return assemble(before, main, after, u.orders)
 }
 
 func (p *part) put(key string, value []byte) { p.puts = append(p.puts, entry{key, value}) }
@@ -134,7 +139,7 @@ func dropRevisions(key core.VMKey, e *vmEntry, gone []int64, current []byte, sta
 }
 
 // assemble lays the parts of a unit in order. The first removal joins the main part; only rarely is there another.
-func assemble(before []*part, main *part, after []*part, commands []core.Command) []*part {
+func assemble(before []*part, main *part, after []*part, orders []order) []*part {
 	if n := len(before); n > 0 {
 		main.absorb(before[n-1])
 		before = before[:n-1]
@@ -144,7 +149,7 @@ func assemble(before []*part, main *part, after []*part, commands []core.Command
 		after = after[1:]
 	}
 	all := slices.Concat(before, []*part{main}, after)
-	all[len(all)-1].commands = commands
+	all[len(all)-1].orders = orders
 	return all
 }
 

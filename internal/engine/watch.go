@@ -1,21 +1,80 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/core"
 	"github.com/holdfast-vm/holdfast/internal/store"
 	"github.com/holdfast-vm/holdfast/internal/store/layout"
 )
 
-// observe tells the core what one revision of the store changed.
-func (t *term) observe(b store.Batch) error {
-	if b.Err != nil {
-		return fmt.Errorf("watch %s: %w", layout.Spec, b.Err)
-	}
-	for _, c := range b.Changes {
+// sighting is what one revision of the store changed, with what the values decode to.
+type sighting struct {
+	store.Batch
+	// objects and errs go with Changes; nil for what was deleted, and where nothing failed.
+	objects []any
+	errs    []error
+}
+
+// decodeAhead decodes what the watch reports, beside the loop: seeing a VM costs more than deciding about it.
+func (t *term) decodeAhead(ctx context.Context, watch <-chan store.Batch) <-chan sighting {
+	out := make(chan sighting, 4)
+	t.group.Go(func() {
+		defer close(out)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case b, ok := <-watch:
+				if !ok {
+					return
+				}
+				select {
+				case <-ctx.Done():
+					return
+				case out <- decodeAll(b):
+				}
+			}
+		}
+	})
+	return out
+}
+
+func decodeAll(b store.Batch) sighting {
+	s := sighting{Batch: b, objects: make([]any, len(b.Changes)), errs: make([]error, len(b.Changes))}
+	for i, c := range b.Changes {
 		if !c.Deleted {
-			t.see(c.KV, nil, nil)
+			s.objects[i], s.errs[i] = decode(c.KV, nil)
+		}
+	}
+	return s
+}
+
+// decode makes the object of a spec and its status, which may be nil; a nil object is of no interest.
+func decode(spec store.KV, status *store.KV) (any, error) {
+	switch kind, _ := splitSpecKey(spec.Key); kind {
+	case layout.Config:
+		return layout.DecodeConfig(spec)
+	case layout.Host:
+		return layout.DecodeHost(spec, status)
+	case layout.VM:
+		return layout.DecodeVM(spec, status)
+	case layout.Action:
+		return layout.DecodeAction(spec, status)
+	}
+	return nil, nil
+}
+
+// observe tells the core what one revision of the store changed.
+func (t *term) observe(s sighting) error {
+	if s.Err != nil {
+		return fmt.Errorf("watch %s: %w", layout.Spec, s.Err)
+	}
+	for i, c := range s.Changes {
+		if !c.Deleted {
+			t.see(c.KV, s.objects[i], s.errs[i], nil)
 			continue
 		}
 		kind, id := splitSpecKey(c.Key)
@@ -35,47 +94,46 @@ func (t *term) observe(b store.Batch) error {
 	return nil
 }
 
-// see tells the core about one object, new or changed. While loading, status is its status, and kept are the older generations
-// of VMs by uid. An object that cannot be read is as good as none: what runs of a VM like that is left alone.
-func (t *term) see(kv store.KV, status *store.KV, kept map[string][]int64) {
-	kind, id := splitSpecKey(kv.Key)
-	var err error
-	switch kind {
-	case layout.Config:
-		c, derr := layout.DecodeConfig(kv)
-		if err = derr; err == nil {
-			t.book.clusterUID = c.Metadata.UID
-			t.step(core.ConfigChanged{Config: c})
-		}
-	case layout.Host:
-		h, derr := layout.DecodeHost(kv, status)
-		if err = derr; err == nil {
-			t.book.hosts[id.Name] = hostEntry{uid: h.Metadata.UID, uri: h.Spec.URI}
-			t.step(core.HostChanged{Host: h})
-			t.hosts.set(id.Name, h.Metadata.UID, h.Spec.URI)
-		}
-	case layout.VM:
-		vm, derr := layout.DecodeVM(kv, status)
-		if err = derr; err == nil {
-			edited := t.book.putVM(kv, vm)
-			e := t.book.vms[id]
-			if old := kept[e.uid]; len(old) > 0 {
-				e.kept, edited = old, true
-			}
-			t.step(core.VMChanged{VM: vm})
-			if edited {
-				t.step(core.VMOldRevisions{Key: id, Oldest: e.kept[0]})
-			}
-		}
-	case layout.Action:
-		a, derr := layout.DecodeAction(kv, status)
-		if err = derr; err == nil {
-			t.book.actions[id] = a.Metadata.UID
-			t.step(core.ActionPosted{Action: a})
-		}
-	}
+// see tells the core about one object, new or changed, unless it cannot be read (err): that is as good as none, and what runs of a
+// VM like that is left alone. While loading, kept are the older generations of VMs by uid; it is nil later.
+func (t *term) see(kv store.KV, object any, err error, kept map[string][]int64) {
 	if err != nil {
 		t.unreadable = true
 		t.o.Log.Error("object cannot be read and is left out", "key", kv.Key, "err", err)
+		return
 	}
+	_, id := splitSpecKey(kv.Key)
+	switch o := object.(type) {
+	case *v1.ClusterConfig:
+		t.book.clusterUID = o.Metadata.UID
+		t.step(core.ConfigChanged{Config: o})
+	case *v1.Host:
+		t.book.hosts[id.Name] = hostEntry{uid: o.Metadata.UID, uri: o.Spec.URI}
+		t.step(core.HostChanged{Host: o})
+		t.hosts.set(id.Name, o.Metadata.UID, o.Spec.URI)
+	case *v1.VirtualMachine:
+		e, edited := t.book.putVM(kv, o)
+		if kept == nil {
+			e.fresh = o
+			t.fresh = append(t.fresh, e)
+		} else if old := kept[e.uid]; len(old) > 0 {
+			e.kept, edited = old, true
+		}
+		t.step(core.VMChanged{VM: o})
+		if edited {
+			t.step(core.VMOldRevisions{Key: id, Oldest: e.kept[0]})
+		}
+	case *v1.Action:
+		t.book.actions[id] = o.Metadata.UID
+		t.step(core.ActionPosted{Action: o})
+	}
+}
+
+// forgetFresh lets go of decoded specs: what was decided on seeing them has been taken.
+func (t *term) forgetFresh() {
+	for _, e := range t.fresh {
+		e.fresh = nil
+	}
+	clear(t.fresh)
+	t.fresh = t.fresh[:0]
 }

@@ -160,14 +160,27 @@ type fakeCore struct {
 	on    func(ev core.Event) core.Ready
 	ready core.Ready
 	wake  time.Time
+	// epochs of the hosts' newest connections: commands go to these.
+	epochs map[string]int64
 }
 
 func (f *fakeCore) Step(now time.Time, ev core.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen, f.times = append(f.seen, ev), append(f.times, now)
+	if c, ok := ev.(core.HostConnected); ok {
+		if f.epochs == nil {
+			f.epochs = map[string]int64{}
+		}
+		f.epochs[c.Host] = c.Epoch
+	}
 	if f.on != nil {
 		r := f.on(ev)
+		for _, u := range r.Units {
+			for i := range u.Commands {
+				u.Commands[i].Epoch = f.epochs[u.Commands[i].Host]
+			}
+		}
 		f.ready.Units = append(f.ready.Units, r.Units...)
 		f.ready.Notices = append(f.ready.Notices, r.Notices...)
 	}
