@@ -1,6 +1,11 @@
 package etcd
 
-import "context"
+import (
+	"context"
+	"log/slog"
+
+	"go.uber.org/zap"
+)
 
 // Translate is what a caller gets to hear when etcd says err.
 func Translate(err error) error {
@@ -12,3 +17,6 @@ func Maintain(ctx context.Context, s *Store) error {
 	s.embedded.Server.Backend().ForceCommit()
 	return s.maintain(ctx, false)
 }
+
+// ZapTo is etcd's logger.
+func ZapTo(lg *slog.Logger) *zap.Logger { return zapTo(lg) }

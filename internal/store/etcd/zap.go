@@ -9,8 +9,20 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// zapTo is a logger for etcd that passes its warnings and errors on to lg. What etcd says below that is about etcd.
+// zapTo is a logger for etcd that passes its warnings and errors on to lg, except harmless ones. What etcd says below that is about
+// etcd.
 func zapTo(lg *slog.Logger) *zap.Logger { return zap.New(slogCore{lg}) }
+
+// harmless are what etcd warns of and concerns nobody here: its messages, letter by letter, with the error that makes each harmless
+// where others would not be. Whoever changes etcd's version looks whether they still mean what is said here.
+var harmless = map[string]string{
+	// Our embedded etcd listens on nothing, so there is no port to share and nobody who could forge a token.
+	"Running http and grpc server on single port. This is not recommended for production.": "",
+	"simple token is not cryptographically signed":                                         "",
+	// In a new directory etcd looks for its version before the first commit, which notes the term. It looks again every few seconds.
+	"Failed to detect schema version":  "missing term information",
+	"failed to update storage version": "cannot detect storage schema version: missing term information",
+}
 
 // slogCore implements zapcore.Core.
 type slogCore struct{ to *slog.Logger }
@@ -38,8 +50,21 @@ func (c slogCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.Chec
 }
 
 func (c slogCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	if cause, known := harmless[e.Message]; known && cause == errorIn(fields) {
+		return nil
+	}
 	c.to.Log(context.Background(), c.level(e.Level), "etcd: "+e.Message, attributes(fields)...)
 	return nil
+}
+
+// errorIn is the text of the error among the fields, empty when there is none.
+func errorIn(fields []zapcore.Field) string {
+	for _, f := range fields {
+		if err, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType {
+			return err.Error()
+		}
+	}
+	return ""
 }
 
 func (c slogCore) Sync() error { return nil }

@@ -1,0 +1,71 @@
+package etcd_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/holdfast-vm/holdfast/internal/store/etcd"
+)
+
+func TestLog(t *testing.T) {
+	const storage = "failed to update storage version"
+	var out bytes.Buffer
+	lg := etcd.ZapTo(slog.New(slog.NewTextHandler(&out, nil)))
+	lg.Info("about etcd")
+	lg.Warn("simple token is not cryptographically signed")
+	lg.Warn("simple token is not cryptographically signed, and more")
+	lg.Error(storage, zap.String("cluster-version", "3.7.0"), zap.Error(errors.New("cannot detect storage schema version: missing term information")))
+	lg.Error(storage, zap.String("cluster-version", "3.7.0"), zap.Error(errors.New("disk on fire")))
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		_, said, _ := strings.Cut(strings.TrimSpace(line), " ") // without the time
+		got = append(got, said)
+	}
+	want := []string{
+		`level=WARN msg="etcd: simple token is not cryptographically signed, and more"`,
+		`level=ERROR msg="etcd: failed to update storage version" cluster-version=3.7.0 error="disk on fire"`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("logged:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// lockedBuffer takes what several goroutines log.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// What etcd warns of at each start is known here. Should another version of it say so in other words, this fails.
+func TestStartIsQuiet(t *testing.T) {
+	t.Parallel()
+	out := &lockedBuffer{}
+	o := etcd.Options{Dir: filepath.Join(t.TempDir(), "new"), Logger: slog.New(slog.NewTextHandler(out, nil))}
+	for range 2 { // a new directory and a used one
+		mustClose(t, start(t, o))
+	}
+	for line := range strings.Lines(out.String()) {
+		if !strings.Contains(line, "took too long") && !strings.Contains(line, "slow") { // a busy machine's
+			t.Errorf("logged: %s", line)
+		}
+	}
+}
