@@ -181,6 +181,7 @@ func TestRequestsOnTheWire(t *testing.T) {
 		"GET /api/v1/namespaces/ns/events?kind=VirtualMachine&name=web":     func() { _, _ = c.ListEvents(ctx, "ns", client.EventOptions{Kind: "VirtualMachine", Name: "web"}) },
 		"POST /api/v1/apply?dryRun=true&file=m.yaml&namespace=ns":           func() { _, _ = c.Apply(ctx, "m.yaml", nil, client.ApplyOptions{DryRun: true, Namespace: "ns"}) },
 		"POST /api/v1/hosts/h/uncordon":                                     func() { _, _ = c.UncordonHost(ctx, "h") },
+		"POST /api/v1/hosts/h/confirm-down":                                 func() { _, _ = c.ConfirmHostDown(ctx, "h") },
 	} {
 		call()
 		mu.Lock()

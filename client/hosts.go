@@ -42,6 +42,12 @@ func (c *Client) UncordonHost(ctx context.Context, name string) (*v1.Host, error
 	return call[v1.Host](ctx, c, http.MethodPost, hosts.at("", name)+"/uncordon", nil, nil)
 }
 
+// ConfirmHostDown vouches for a host running nothing, so that its VMs start elsewhere. If it does run something, that runs twice and
+// ruins its disks. It is a conflict unless the host is Unreachable.
+func (c *Client) ConfirmHostDown(ctx context.Context, name string) (*v1.Host, error) {
+	return call[v1.Host](ctx, c, http.MethodPost, hosts.at("", name)+"/confirm-down", nil, nil)
+}
+
 // WatchHosts reports the hosts and what becomes of them. See Watch.
 func (c *Client) WatchHosts(ctx context.Context, o WatchOptions) Watch[v1.Host] {
 	return hosts.watch(ctx, c, "", o)

@@ -69,13 +69,24 @@ func (s *Server) hostRoutes(api huma.API) {
 		})
 
 	register(api, huma.Operation{Method: http.MethodDelete, Path: hostURL, OperationID: "deleteHost", Summary: "Forget a host",
-		Description: "Refused while a VM has an instance there or left something behind. The answer is the host as it was.",
-		Tags:        []string{hostTag}, Errors: []int{http.StatusNotFound, http.StatusConflict}}, nil,
+		Description: "Refused while a VM has an instance there or left something behind, unless the host was confirmed to be down. " +
+			"The answer is the host as it was.",
+		Tags: []string{hostTag}, Errors: []int{http.StatusNotFound, http.StatusConflict}}, nil,
 		func(ctx context.Context, in *hostInput) (*output[*v1.Host], error) {
 			host, err := s.registry.GetHost(ctx, in.Name)
 			if err == nil {
 				err = s.registry.DeleteHost(ctx, in.Name)
 			}
+			return respond(s, host, err)
+		})
+
+	register(api, huma.Operation{Method: http.MethodPost, Path: hostURL + "/confirm-down", OperationID: "confirmHostDown",
+		Summary: "Vouch for a host running nothing",
+		Description: "A person's word that an unreachable host is down: its VMs start elsewhere. If it is not down, they run twice and " +
+			"ruin their disks. Refused unless the host is Unreachable.",
+		Tags: []string{hostTag}, Errors: []int{http.StatusNotFound, http.StatusConflict}}, nil,
+		func(ctx context.Context, in *hostInput) (*output[*v1.Host], error) {
+			host, err := s.registry.ConfirmHostDown(ctx, in.Name, peer(ctx))
 			return respond(s, host, err)
 		})
 

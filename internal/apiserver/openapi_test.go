@@ -80,6 +80,7 @@ func TestOpenAPI(t *testing.T) {
 		"GET /version",
 		"POST /api/v1/apply",
 		"POST /api/v1/hosts",
+		"POST /api/v1/hosts/{name}/confirm-down",
 		"POST /api/v1/hosts/{name}/cordon",
 		"POST /api/v1/hosts/{name}/uncordon",
 		"POST /api/v1/namespaces/{namespace}/virtualmachines",

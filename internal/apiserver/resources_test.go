@@ -12,6 +12,8 @@ import (
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
 	"github.com/holdfast-vm/holdfast/internal/apiserver"
+	"github.com/holdfast-vm/holdfast/internal/store"
+	"github.com/holdfast-vm/holdfast/internal/store/layout"
 )
 
 func TestVMs(t *testing.T) {
@@ -131,6 +133,30 @@ func TestHosts(t *testing.T) {
 	}
 	if _, err := w.client.CordonHost(ctx, "host1"); !client.IsNotFound(err) {
 		t.Errorf("cordoned after deletion: %v", err)
+	}
+}
+
+// Whose word it is that a host is down, the kernel says.
+func TestConfirmHostDown(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	host := must(w.client.CreateHost(ctx, &v1.Host{Metadata: v1.ObjectMeta{Name: "host1"}, Spec: v1.HostSpec{URI: "qemu:///system"}}))(t)
+	if _, err := w.client.ConfirmHostDown(ctx, "host1"); !client.IsConflict(err) {
+		t.Errorf("a host that is not unreachable: %v", err)
+	}
+	if _, err := w.client.ConfirmHostDown(ctx, "host2"); !client.IsNotFound(err) {
+		t.Errorf("a host that is not there: %v", err)
+	}
+	status := layout.Encode(layout.StatusOf[v1.HostStatus]{UID: host.Metadata.UID, Status: v1.HostStatus{State: v1.HostUnreachable}})
+	if _, err := w.store.Txn(ctx, store.Txn{Put: []store.KV{{Key: layout.HostStatusKey("host1"), Value: status}}}); err != nil {
+		t.Fatal(err)
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if word := must(w.client.ConfirmHostDown(ctx, "host1"))(t).Spec.ConfirmedDown; word == nil || word.By != me.Username || word.At.IsZero() {
+		t.Errorf("the word is %+v, want that of %s", word, me.Username)
 	}
 }
 

@@ -55,7 +55,8 @@ func (r *Registry) SetUnschedulable(ctx context.Context, name string, unschedula
 	return host, nil
 }
 
-// DeleteHost makes Holdfast forget a host. It is refused while a VM has an instance there or left something behind.
+// DeleteHost makes Holdfast forget a host. It is refused while a VM has an instance there or left something behind; what was left on
+// a host that a person has confirmed to be down counts no more.
 func (r *Registry) DeleteHost(ctx context.Context, name string) error {
 	return retry(ctx, func() error {
 		o, kv, err := r.get(ctx, kindHost, "", name)
@@ -66,9 +67,9 @@ func (r *Registry) DeleteHost(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if users := usersOf(name, vms); len(users) > 0 {
+		if users := usersOf(o.(*v1.Host), vms); len(users) > 0 {
 			return &ConflictError{Ref: v1.RefTo(o), Problem: "these VMs are on the host or left something there: " + strings.Join(users, ", "),
-				Remedy: "cordon the host, stop them or move them away, and remove the host when it is empty and reachable"}
+				Remedy: removalRemedy(o.(*v1.Host))}
 		}
 		_, err = r.st.Txn(ctx, store.Txn{
 			If:     []store.Cond{{Key: kv.Key, Kind: store.ModIs, Revision: kv.ModRevision}},
@@ -82,13 +83,21 @@ func (r *Registry) DeleteHost(ctx context.Context, name string) error {
 }
 
 // usersOf names the VMs that have something on a host.
-func usersOf(host string, vms []*v1.VirtualMachine) []string {
+func usersOf(h *v1.Host, vms []*v1.VirtualMachine) []string {
+	name, down := h.Metadata.Name, isFenced(h)
 	var users []string
 	for _, vm := range vms {
 		i := vm.Status.Instance
-		if i != nil && i.Host == host || slices.Contains(vm.Status.Leftovers, host) {
+		if i != nil && i.Host == name || !down && slices.Contains(vm.Status.Leftovers, name) {
 			users = append(users, vm.Metadata.Namespace+"/"+vm.Metadata.Name)
 		}
 	}
 	return users
+}
+
+func removalRemedy(h *v1.Host) string {
+	if h.Status.State == v1.HostUnreachable {
+		return "the host is Unreachable: bring it back, or, if it is gone for good, say so (holdfast host confirm-down " + h.Metadata.Name + ") and remove it then"
+	}
+	return "cordon the host, stop them or move them away, and remove the host when it is empty and reachable"
 }

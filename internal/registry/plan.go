@@ -135,6 +135,9 @@ func (p *plan) place(w *wish, found map[string]store.KV, m mode) error {
 		if err := mayCreate(w.ref, seen, m); err != nil {
 			return err
 		}
+		if err := keepWord(w.ref, w.object, nil); err != nil {
+			return err
+		}
 		*meta = v1.ObjectMeta{Name: meta.Name, Namespace: w.ref.Namespace, Labels: meta.Labels, Annotations: meta.Annotations,
 			UID: uuid.NewString(), Generation: 1, CreationTimestamp: p.r.timestamp()}
 		p.txn.If = append(p.txn.If, store.Cond{Key: kv.Key, Kind: store.Absent})
@@ -150,6 +153,9 @@ func (p *plan) place(w *wish, found map[string]store.KV, m mode) error {
 	}
 	copyStatus(w.object, old)
 	keepUnwritten(w.doc, w.object, old)
+	if err := keepWord(w.ref, w.object, old); err != nil {
+		return err
+	}
 	w.result, w.claims = Unchanged, false
 	if changed, newSpec := p.replace(kv, old, w.object); changed {
 		w.result, w.claims = Configured, newSpec && w.k == kindVM
