@@ -16,7 +16,8 @@ import (
 // Driver reaches hosts.
 type Driver interface {
 	// Connect reaches the host at uri. Every call on the connection is bounded by its context: a context that ends first
-	// closes the connection, because a call that libvirt has not answered may block everything after it.
+	// closes the connection, because a call that libvirt has not answered may block everything after it. An error says what is
+	// wrong and what to do; that it is about connecting to uri is for the caller to say.
 	Connect(ctx context.Context, uri string) (Conn, error)
 }
 

@@ -23,7 +23,7 @@ var defaultKeys = []string{"id_ed25519", "id_ecdsa", "id_rsa"}
 func (t *target) dialSSH(ctx context.Context) (_ net.Conn, err error) {
 	config, done, err := t.sshConfig()
 	if err != nil {
-		return nil, fmt.Errorf("SSH to %s: %w", t.host, err)
+		return nil, fmt.Errorf("SSH: %w", err)
 	}
 	defer done()
 	raw, err := t.dialTCP(ctx, sshPort)
@@ -39,7 +39,7 @@ func (t *target) dialSSH(ctx context.Context) (_ net.Conn, err error) {
 	}
 	if err != nil {
 		_ = raw.Close()
-		return nil, fmt.Errorf("SSH to %s: %w", t.host, err)
+		return nil, fmt.Errorf("SSH: %w", err)
 	}
 	return &abruptConn{Conn: conn, raw: raw}, nil
 }

@@ -36,7 +36,26 @@ func dialURI(t *testing.T, uri string) (net.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	return target.dial(ctx)
+	conn, err := target.dial(ctx)
+	if err != nil {
+		return nil, target.explained(err)
+	}
+	return conn, nil
+}
+
+// expectRefusal wants the text of an error to say all of it.
+func expectRefusal(t *testing.T, what string, conn net.Conn, err error, says ...string) {
+	t.Helper()
+	if err == nil {
+		_ = conn.Close()
+		t.Errorf("%s: the connection was made", what)
+		return
+	}
+	for _, say := range says {
+		if strings.Count(err.Error(), say) != 1 {
+			t.Errorf("%s: the text does not say %q, or not once: %v", what, say, err)
+		}
+	}
 }
 
 // expectGreeting reads what the server says through the whole transport.
@@ -177,15 +196,28 @@ func TestDialTLS(t *testing.T) {
 	conn, err := dialURI(t, accepting+a.dir)
 	expectGreeting(t, conn, err)
 
-	for what, uri := range map[string]string{
-		"a refusal":                  server("\x00") + a.dir,
-		"another authority's server": accepting + newAuthority(t).dir,
-		"no certificates":            accepting + t.TempDir(),
-	} {
-		if conn, err := dialURI(t, uri); err == nil {
-			_ = conn.Close()
-			t.Errorf("%s: the connection was made", what)
+	other, none := newAuthority(t), t.TempDir()
+	mixed := t.TempDir() // knows the server, and shows a certificate that the server does not know
+	for name, dir := range map[string]string{"cacert.pem": a.dir, "clientcert.pem": other.dir, "clientkey.pem": other.dir} {
+		if err := os.Symlink(filepath.Join(dir, name), filepath.Join(mixed, name)); err != nil {
+			t.Fatal(err)
 		}
+	}
+	plain := listen(t, "tcp", "127.0.0.1:0", greet)
+	for what, tc := range map[string]struct {
+		uri  string
+		says []string
+	}{
+		"a refusal": {server("\x00") + a.dir, []string{"libvirtd does not let us in", "tls_allowed_dn_list"}},
+		"another authority's server": {accepting + other.dir, []string{"not in " + other.dir + "/cacert.pem", "certificate signed by unknown authority",
+			"put the authority's certificate there"}},
+		"no certificates": {accepting + none, []string{none + "/clientcert.pem: no such file", "?pkipath=DIR"}},
+		"a certificate that the server does not know": {accepting + mixed, []string{"does not accept our certificate " + mixed, "the host's cacert.pem"}},
+		"a server without TLS": {"qemu+tls://" + plain.Addr().String() + "/system?pkipath=" + a.dir,
+			[]string{"at " + plain.Addr().String() + " does not speak TLS", "qemu+tcp://"}},
+	} {
+		conn, err := dialURI(t, tc.uri)
+		expectRefusal(t, what, conn, err, tc.says...)
 	}
 }
 
@@ -261,16 +293,24 @@ func TestDialSSH(t *testing.T) {
 		conn, err := dialURI(t, uri("/run/x", keyFile, known))
 		expectGreeting(t, conn, err)
 
-		for what, uri := range map[string]string{
-			"a host that nobody vouched for": uri("/run/x", keyFile, os.DevNull),
-			"a key that the host refuses":    uri("/run/x", otherFile, known),
-			"a socket that is not there":     uri("/run/y", keyFile, known),
-			"a key file that is not there":   uri("/run/x", "/nowhere", known),
+		_, wrongKey := newKey(t)
+		wrong := filepath.Join(t.TempDir(), "known_hosts")
+		line = knownhosts.Line([]string{knownhosts.Normalize(address)}, wrongKey.PublicKey())
+		if err := os.WriteFile(wrong, []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for what, tc := range map[string]struct {
+			uri  string
+			says []string
+		}{
+			"a host that nobody vouched for": {uri("/run/x", keyFile, os.DevNull), []string{"is not in " + os.DevNull, "compare the key"}},
+			"a host with another key":        {uri("/run/x", keyFile, wrong), []string{"another key than the one in " + wrong, "ssh-keygen -R"}},
+			"a key that the host refuses":    {uri("/run/x", otherFile, known), []string{"does not let root in", "authorized_keys"}},
+			"a socket that is not there":     {uri("/run/y", keyFile, known), []string{"does not open libvirt's socket", "only the libvirt socket", "AllowStreamLocalForwarding"}},
+			"a key file that is not there":   {uri("/run/x", "/nowhere", known), []string{"load key: open /nowhere: no such file"}},
 		} {
-			if conn, err := dialURI(t, uri); err == nil {
-				_ = conn.Close()
-				t.Errorf("%s: the connection was made", what)
-			}
+			conn, err := dialURI(t, tc.uri)
+			expectRefusal(t, what, conn, err, tc.says...)
 		}
 	})
 }

@@ -22,21 +22,30 @@ func (t *target) pkiFiles() pki {
 	return pki{"/etc/pki/CA/cacert.pem", "/etc/pki/libvirt/clientcert.pem", "/etc/pki/libvirt/private/clientkey.pem"}
 }
 
+// pkiError: one of the files cannot be used.
+type pkiError struct{ error }
+
+// Unwrap gives the reason.
+func (e *pkiError) Unwrap() error { return e.error }
+
 func (p pki) config(host string) (*tls.Config, error) {
 	cert, err := tls.LoadX509KeyPair(p.cert, p.key)
 	if err != nil {
-		return nil, fmt.Errorf("load the client's certificate: %w", err)
+		return nil, &pkiError{err}
 	}
 	pem, err := os.ReadFile(p.ca)
 	if err != nil {
-		return nil, fmt.Errorf("load the authority's certificate: %w", err)
+		return nil, &pkiError{err}
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("load the authority's certificate: %s holds none", p.ca)
+		return nil, &pkiError{fmt.Errorf("%s holds no certificate", p.ca)}
 	}
 	return &tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12}, nil
 }
+
+// errNotAllowed: libvirtd knows who we are, and has us not on its list.
+var errNotAllowed = errors.New("our certificate or address is not allowed")
 
 // dialTLS connects with mutual TLS. After the handshake libvirtd sends one byte, which says whether it accepts our certificate.
 func (t *target) dialTLS(ctx context.Context) (_ net.Conn, err error) {
@@ -56,14 +65,14 @@ func (t *target) dialTLS(ctx context.Context) (_ net.Conn, err error) {
 		_, err = conn.Read(verdict)
 	}
 	if err == nil && verdict[0] != 1 {
-		err = errors.New("libvirtd does not accept our certificate or address (see tls_allowed_dn_list in libvirtd.conf)")
+		err = errNotAllowed
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		_ = raw.Close()
-		return nil, fmt.Errorf("TLS with %s: %w", t.host, err)
+		return nil, err
 	}
 	return &abruptConn{Conn: conn, raw: raw}, nil
 }

@@ -2,7 +2,6 @@ package libvirt
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 )
@@ -23,7 +22,7 @@ func (Driver) Connect(ctx context.Context, uri string) (hypervisor.Conn, error) 
 	c := newConn(t)
 	if err := c.open(ctx); err != nil {
 		_ = c.Close()
-		return nil, fmt.Errorf("connect to %s: %w", uri, err)
+		return nil, err
 	}
 	return c, nil
 }

@@ -2,7 +2,6 @@ package libvirt
 
 import (
 	"context"
-	"fmt"
 	"net"
 
 	golibvirt "github.com/digitalocean/go-libvirt"
@@ -20,7 +19,7 @@ type link struct {
 func openLink(ctx context.Context, t *target, lost func(error)) (*link, error) {
 	raw, err := t.dial(ctx)
 	if err != nil {
-		return nil, err
+		return nil, t.explained(err)
 	}
 	// The client leaves a blocked read or write only when its stream is closed, so that is how ctx ends it.
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
@@ -38,7 +37,7 @@ func openLink(ctx context.Context, t *target, lost func(error)) (*link, error) {
 	}
 	if err != nil {
 		_ = raw.Close()
-		return nil, fmt.Errorf("greet libvirtd: %w", err)
+		return nil, t.explainedGreeting(err)
 	}
 	return &link{virt: virt, stream: stream}, nil
 }
