@@ -20,18 +20,15 @@ type book struct {
 	actions map[core.VMKey]string
 }
 
-// vmEntry is one VM. The spec stays in its stored form: 20,000 decoded ones would cost several times the memory.
+// vmEntry is one VM.
 type vmEntry struct {
 	uid        string
 	generation int64
-	// spec as stored, last changed at revision.
-	spec     []byte
+	// vm is the decoded spec, defaults filled in, last changed at revision. The core and orders have it too: nobody changes it.
+	vm       *v1.VirtualMachine
 	revision int64
 	// kept are the older generations whose specs the store keeps, ascending.
 	kept []int64
-	// fresh is the decoded spec, until what the core decided on seeing it has been taken: a VM that starts at once is not
-	// decoded twice. Nil at all other times.
-	fresh *v1.VirtualMachine
 }
 
 type hostEntry struct{ uid, uri string }
@@ -52,7 +49,7 @@ func (b *book) putVM(kv store.KV, vm *v1.VirtualMachine) (e *vmEntry, edited boo
 		e.kept = append(e.kept, e.generation)
 		edited = true
 	}
-	e.generation, e.spec, e.revision = vm.Metadata.Generation, kv.Value, kv.ModRevision
+	e.generation, e.vm, e.revision = vm.Metadata.Generation, vm, kv.ModRevision
 	return e, edited
 }
 

@@ -16,17 +16,15 @@ import (
 type order struct {
 	core.Command
 	clusterUID string
-	// spec is the stored spec to build from (launch); nil when it is an older generation's and must be read. vm is what it decodes
-	// to, if that is known.
-	spec []byte
-	vm   *v1.VirtualMachine
+	// vm has the spec to build from (launch); nil when it is an older generation's and must be read.
+	vm *v1.VirtualMachine
 }
 
 // order completes a command with what is known at the moment of the decision.
 func (b *book) order(c core.Command) order {
 	o := order{Command: c, clusterUID: b.clusterUID}
 	if e := b.vms[c.VM]; c.Kind == core.CommandLaunch && e != nil && e.uid == c.UUID && e.generation == c.Generation {
-		o.spec, o.vm = e.spec, e.fresh
+		o.vm = e.vm
 	}
 	return o
 }
@@ -171,37 +169,34 @@ func (l *link) launch(o order, call func(func(context.Context) error) error) err
 
 // machine is what the host needs to know to define the instance, from the spec of exactly the generation that was decided on.
 func (h *host) machine(o order) (hypervisor.Machine, error) {
-	vm, err := h.specOf(o)
-	if err != nil {
-		return hypervisor.Machine{}, err
+	vm := o.vm
+	if vm == nil {
+		var err error
+		if vm, err = h.olderSpec(o); err != nil {
+			return hypervisor.Machine{}, err
+		}
 	}
-	v1.SetDefaults(vm)
 	return hypervisor.Machine{
 		ClusterUID: o.clusterUID, VMUID: o.UUID, Namespace: o.VM.Namespace, Name: o.VM.Name, InstanceID: o.Instance,
 		MachineType: o.MachineType, CPUModel: o.CPUModel, Template: vm.Spec.Template,
 	}, nil
 }
 
-func (h *host) specOf(o order) (*v1.VirtualMachine, error) {
-	if o.vm != nil {
-		return o.vm, nil
+// olderSpec reads the kept spec of the order's generation.
+func (h *host) olderSpec(o order) (*v1.VirtualMachine, error) {
+	ctx, cancel := context.WithTimeout(h.hs.ctx, h.o.QueryDeadline)
+	defer cancel()
+	kv, err := h.o.Store.Get(ctx, layout.RevisionKey(o.UUID, o.Generation))
+	if err != nil {
+		return nil, fmt.Errorf("read generation %d of VM %s: %w", o.Generation, o.VM, err)
 	}
-	spec := o.spec
-	if spec == nil {
-		ctx, cancel := context.WithTimeout(h.hs.ctx, h.o.QueryDeadline)
-		defer cancel()
-		kv, err := h.o.Store.Get(ctx, layout.RevisionKey(o.UUID, o.Generation))
-		if err != nil {
-			return nil, fmt.Errorf("read generation %d of VM %s: %w", o.Generation, o.VM, err)
-		}
-		if kv.ModRevision == 0 {
-			return nil, fmt.Errorf("%w: generation %d of VM %s is not kept", errSpec, o.Generation, o.VM)
-		}
-		spec = kv.Value
+	if kv.ModRevision == 0 {
+		return nil, fmt.Errorf("%w: generation %d of VM %s is not kept", errSpec, o.Generation, o.VM)
 	}
 	vm := &v1.VirtualMachine{}
-	if err := json.Unmarshal(spec, vm); err != nil {
+	if err := json.Unmarshal(kv.Value, vm); err != nil {
 		return nil, fmt.Errorf("%w: generation %d of VM %s: %w", errSpec, o.Generation, o.VM, err)
 	}
+	v1.SetDefaults(vm)
 	return vm, nil
 }

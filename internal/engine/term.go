@@ -30,8 +30,6 @@ type term struct {
 	inbox chan core.Event
 	// own are events that the loop itself has for the core.
 	own []core.Event
-	// fresh are the VMs whose decoded specs are kept until decisions have been taken.
-	fresh []*vmEntry
 	// queue holds decisions that are not durable, in order; the first of them may be in the writer's hands already.
 	queue []unit
 	// batches go to the writer, which gives each back once it is durable. At most one is under way.
@@ -150,7 +148,6 @@ func (t *term) decide() {
 	for _, u := range ready.Units {
 		t.queue = append(t.queue, t.prepare(u))
 	}
-	t.forgetFresh()
 	for _, n := range ready.Notices {
 		t.news.add(now, n)
 	}

@@ -94,7 +94,7 @@ func (t *term) split(u unit) []*part {
 			if e := t.book.vms[w.Key]; e != nil && e.uid == w.UID {
 				gone := e.release(w.Before)
 				// The decision comes first: until it is durable an instance may be built from these.
-				after = append(after, dropRevisions(w.Key, e, gone, e.spec, e.kept)...)
+				after = append(after, dropRevisions(w.Key, e, gone, e.vm, e.kept)...)
 			}
 		case core.DeleteVM:
 			e := t.book.vms[w.Key]
@@ -104,10 +104,10 @@ func (t *term) split(u unit) []*part {
 			}
 			delete(t.book.vms, w.Key)
 			// The VM comes last: while it is there, a crash in between is made good by removing it again.
-			before = append(before, dropRevisions(w.Key, e, e.kept, e.spec, nil)...)
+			before = append(before, dropRevisions(w.Key, e, e.kept, e.vm, nil)...)
 			main.deletes = append(main.deletes, layout.VMSpecKey(w.Key.Namespace, w.Key.Name), layout.VMStatusKey(w.Key.Namespace, w.Key.Name))
 			main.ifs = append(main.ifs, unchanged(w.Key, e))
-			main.drops = append(main.drops, drop{uid: e.uid, spec: e.spec})
+			main.drops = append(main.drops, drop{uid: e.uid, vm: e.vm})
 		}
 	}
 	return assemble(before, main, after, u.orders)
@@ -125,14 +125,14 @@ const revisionsPerPart = 16
 
 // dropRevisions removes the kept specs of some generations, and their claims but for those that the current spec or the
 // generations that stay also make.
-func dropRevisions(key core.VMKey, e *vmEntry, gone []int64, current []byte, stay []int64) []*part {
+func dropRevisions(key core.VMKey, e *vmEntry, gone []int64, current *v1.VirtualMachine, stay []int64) []*part {
 	var parts []*part
 	for chunk := range slices.Chunk(gone, revisionsPerPart) {
 		p := &part{ifs: []store.Cond{unchanged(key, e)}}
 		for _, g := range chunk {
 			p.deletes = append(p.deletes, layout.RevisionKey(e.uid, g))
 		}
-		p.drops = []drop{{uid: e.uid, generations: chunk, staySpec: current, stay: slices.Clone(stay)}}
+		p.drops = []drop{{uid: e.uid, generations: chunk, stayVM: current, stay: slices.Clone(stay)}}
 		parts = append(parts, p)
 	}
 	return parts

@@ -60,7 +60,11 @@ func decode(spec store.KV, status *store.KV) (any, error) {
 	case layout.Host:
 		return layout.DecodeHost(spec, status)
 	case layout.VM:
-		return layout.DecodeVM(spec, status)
+		vm, err := layout.DecodeVM(spec, status)
+		if err == nil {
+			v1.SetDefaults(vm) // it may be from a version that had fewer
+		}
+		return vm, err
 	case layout.Action:
 		return layout.DecodeAction(spec, status)
 	}
@@ -95,7 +99,7 @@ func (t *term) observe(s sighting) error {
 }
 
 // see tells the core about one object, new or changed, unless it cannot be read (err): that is as good as none, and what runs of a
-// VM like that is left alone. While loading, kept are the older generations of VMs by uid; it is nil later.
+// VM like that is left alone. While loading, kept are the older generations of VMs by uid.
 func (t *term) see(kv store.KV, object any, err error, kept map[string][]int64) {
 	if err != nil {
 		t.unreadable = true
@@ -113,10 +117,7 @@ func (t *term) see(kv store.KV, object any, err error, kept map[string][]int64) 
 		t.hosts.set(id.Name, o.Metadata.UID, o.Spec.URI)
 	case *v1.VirtualMachine:
 		e, edited := t.book.putVM(kv, o)
-		if kept == nil {
-			e.fresh = o
-			t.fresh = append(t.fresh, e)
-		} else if old := kept[e.uid]; len(old) > 0 {
+		if old := kept[e.uid]; len(old) > 0 {
 			e.kept, edited = old, true
 		}
 		t.step(core.VMChanged{VM: o})
@@ -127,13 +128,4 @@ func (t *term) see(kv store.KV, object any, err error, kept map[string][]int64) 
 		t.book.actions[id] = o.Metadata.UID
 		t.step(core.ActionPosted{Action: o})
 	}
-}
-
-// forgetFresh lets go of decoded specs: what was decided on seeing them has been taken.
-func (t *term) forgetFresh() {
-	for _, e := range t.fresh {
-		e.fresh = nil
-	}
-	clear(t.fresh)
-	t.fresh = t.fresh[:0]
 }

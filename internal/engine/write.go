@@ -51,14 +51,14 @@ func (t *term) commit(ctx context.Context, b *batch) error {
 // drop is specs of one VM that go: their claims go too, but for those that a spec which stays makes as well.
 type drop struct {
 	uid string
-	// spec is the stored spec of a VM that is removed; nil when only older generations go.
-	spec []byte
+	// vm that is removed; nil when only older generations go.
+	vm *v1.VirtualMachine
 	// generations that go.
 	generations []int64
-	// staySpec and stay are the specs that stay: the current one and kept generations. For a VM that is being removed in several
+	// stayVM and stay are the specs that stay: the current one and kept generations. For a VM that is being removed in several
 	// parts the current spec stays until the last.
-	staySpec []byte
-	stay     []int64
+	stayVM *v1.VirtualMachine
+	stay   []int64
 }
 
 // giveUpClaims adds to txn the removal of the index keys that nothing of the VM claims any more. A key that is not the VM's is
@@ -67,12 +67,12 @@ func (t *term) giveUpClaims(ctx context.Context, drops []drop, txn *store.Txn) e
 	seen := map[string]bool{}
 	for _, d := range drops {
 		stay := map[string]bool{}
-		t.addClaims(d.staySpec, stay)
+		addClaims(d.stayVM, stay)
 		if err := t.addKeptClaims(ctx, d.uid, d.stay, stay); err != nil {
 			return err
 		}
 		gone := map[string]bool{}
-		t.addClaims(d.spec, gone)
+		addClaims(d.vm, gone)
 		if err := t.addKeptClaims(ctx, d.uid, d.generations, gone); err != nil {
 			return err
 		}
@@ -102,19 +102,22 @@ func (t *term) addKeptClaims(ctx context.Context, uid string, generations []int6
 		if err != nil {
 			return fmt.Errorf("read generation %d of VM %s: %w", g, uid, err)
 		}
-		t.addClaims(kv.Value, to)
+		if kv.ModRevision == 0 {
+			continue
+		}
+		vm := &v1.VirtualMachine{}
+		if err := json.Unmarshal(kv.Value, vm); err != nil {
+			t.o.Log.Error("kept spec cannot be read; what it claims stays claimed", "key", kv.Key, "err", err)
+			continue
+		}
+		addClaims(vm, to)
 	}
 	return nil
 }
 
-// addClaims adds the keys that a stored spec claims; nil claims nothing.
-func (t *term) addClaims(spec []byte, to map[string]bool) {
-	if spec == nil {
-		return
-	}
-	vm := &v1.VirtualMachine{}
-	if err := json.Unmarshal(spec, vm); err != nil {
-		t.o.Log.Error("kept spec cannot be read; what it claims stays claimed", "err", err)
+// addClaims adds the keys that a spec claims; nil claims nothing.
+func addClaims(vm *v1.VirtualMachine, to map[string]bool) {
+	if vm == nil {
 		return
 	}
 	for _, c := range layout.Claims(vm) {
