@@ -11,6 +11,7 @@ import (
 //
 //   - a run of a Manual VM: each needs a start or restart of its own (that no end of an instance is caused by an action that
 //     had its effect before is judged by NoUnforcedStop);
+//   - the one run of a Once VM: whatever is asked for, no instance follows one that ran;
 //   - at the end: an instance that was to be stopped or restarted is gone, and a restart has made a new one, unless something
 //     came after it that forbids it, or the VM says what it waits for.
 var ActionsOnce = Check{
@@ -29,10 +30,15 @@ var ActionsOnce = Check{
 					tickets[m.uid]++
 				}
 			}
+			for _, m := range w.changed {
+				if in, before := m.newInstance(), m.ranBefore(); in != nil && before != "" && m.always(v1.RunOnce) {
+					complain(m.uid, "instance %s of Once VM %s was made, and %s had been its one run", in.id, m.name(), before)
+				}
+			}
 			switch f := e.Fact.(type) {
 			case Domain:
 				m, in := w.vms[f.UUID], w.instance(f.UUID, f.Instance)
-				if m == nil || in == nil || f.State != hypervisor.DomainRunning || ran[in] || !m.alwaysManual() {
+				if m == nil || in == nil || f.State != hypervisor.DomainRunning || ran[in] || !m.always(v1.RunManual) {
 					return
 				}
 				ran[in] = true
@@ -72,13 +78,30 @@ func grantsRun(m *vm, a *action) bool {
 	return false
 }
 
-func (m *vm) alwaysManual() bool {
+// always: the VM's run strategy has never been another.
+func (m *vm) always(only v1.RunStrategy) bool {
 	for _, s := range m.specs {
-		if strategy(&s.value.Spec) != v1.RunManual {
+		if strategy(&s.value.Spec) != only {
 			return false
 		}
 	}
 	return true
+}
+
+// ranBefore is an instance before the newest that is known to have run: it was seen running, or an end of a guest that ran is on record.
+// Empty: none.
+func (m *vm) ranBefore() string {
+	for _, s := range m.statuses[:len(m.statuses)-1] {
+		if in := s.value.Instance; in != nil && !in.RunningAt.IsZero() {
+			return in.ID
+		}
+	}
+	for _, end := range m.status().History {
+		if !end.RunningAt.IsZero() || ranBy(end.Reason) {
+			return end.Instance
+		}
+	}
+	return ""
 }
 
 // lost finds actions that were accepted, to the knowledge of the store or the sender, and never settled.

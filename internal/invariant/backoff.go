@@ -23,7 +23,7 @@ var BackoffHonoured = Check{
 				if in == nil || was == nil || was.CrashLoop == nil {
 					continue
 				}
-				if early := was.CrashLoop.RetryAt.Sub(e.At); early > 0 && !m.resetSince(was.CrashLoop.LastFailure.Instance) {
+				if early := was.CrashLoop.RetryAt.Sub(e.At); early > 0 && !m.resetSince(w, was.CrashLoop.LastFailure.Instance) {
 					complain(m.uid, "instance %s of VM %s was made %s before the time of the next try", in.id, m.name(), early)
 				}
 			}
@@ -49,7 +49,7 @@ func (w *world) leastDelay(failures int) time.Duration {
 }
 
 // resetSince: a start, a restart or an edit came, or was settled, after the failure of the instance was on record.
-func (m *vm) resetSince(failed string) bool {
+func (m *vm) resetSince(w *world, failed string) bool {
 	var since int64
 	for _, s := range m.statuses {
 		if s.value.CrashLoop != nil && s.value.CrashLoop.LastFailure.Instance == failed {
@@ -57,5 +57,5 @@ func (m *vm) resetSince(failed string) bool {
 			break
 		}
 	}
-	return m.askedSince(since)
+	return m.askedSince(w, since)
 }

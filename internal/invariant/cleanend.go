@@ -15,8 +15,7 @@ var CleanEndStays = Check{
 					continue
 				}
 				last := m.status().History[0]
-				clean := last.Phase == v1.PhaseSucceeded && last.Reason != "AsRequested" && last.Reason != "NeverStarted"
-				if clean && !m.askedSince(m.recorded(last.Instance)) {
+				if cleanBy(last.Reason) && !m.askedSince(w, m.recorded(last.Instance)) {
 					complain(m.uid, "instance %s of VM %s (%s) was made after %s had ended clean (%s), and nobody had asked for it",
 						in.id, m.name(), strategy(&m.spec().Spec), last.Instance, last.Reason)
 				}
@@ -36,10 +35,18 @@ func (m *vm) recorded(instance string) int64 {
 	return 0
 }
 
-// askedSince: a start, a restart or an edit came, or was taken into account, at the revision or after it.
-func (m *vm) askedSince(rev int64) bool {
+// cleanBy: an end for that reason is one that the guest or its host's admin wished.
+func cleanBy(reason string) bool { return reason == "GuestShutdown" || reason == "EndedByOutsider" }
+
+// ranBy: an end for that reason is one of a guest that ran, as far as is known.
+func ranBy(reason string) bool {
+	return reason != "" && reason != "StartFailed" && reason != "StartTimeout" && reason != "NeverStarted"
+}
+
+// askedSince: a start or a restart that was not refused, or an edit, came, or was taken into account, at the revision or after it.
+func (m *vm) askedSince(w *world, rev int64) bool {
 	for _, a := range m.actions {
-		if a.spec.Spec.Type != v1.ActionStop && max(a.posted.rev, a.applied) >= rev {
+		if a.spec.Spec.Type != v1.ActionStop && !w.refused[a.id()] && max(a.posted.rev, a.applied) >= rev {
 			return true
 		}
 	}

@@ -36,7 +36,8 @@ var OneInstance = Check{
 }
 
 // NoUnforcedStop explains each end of a running instance that was not the guest's, an outsider's or the power's doing by what a
-// user asked for: an action that was not yet settled when the instance came into being, a deletion, an edit to Halted. A launch
+// user asked for: an action that was not yet settled when the instance came into being, a deletion, an edit to Halted. A request that
+// was refused, sooner or later, explains nothing, and an edit to any other run strategy ends nothing. A launch
 // that was given up before Holdfast saw it run may be ended too. Switching off without asking needs force, or the grace period,
 // unless the end was asked for while Holdfast was still launching it.
 var NoUnforcedStop = Check{
@@ -87,7 +88,7 @@ func (m *vm) mayEnd(w *world, in *instance) (ok bool, mayDestroyAt time.Time) {
 		}
 	}
 	for _, a := range m.actions {
-		if t := a.spec.Spec.Type; t != v1.ActionStop && t != v1.ActionRestart || a.status.Phase == v1.ActionRefused {
+		if t := a.spec.Spec.Type; t != v1.ActionStop && t != v1.ActionRestart || w.refused[a.id()] {
 			continue
 		}
 		// An action that was settled before this instance existed was about another one; one that was settled together with its
@@ -120,8 +121,8 @@ func (m *vm) mayEnd(w *world, in *instance) (ok bool, mayDestroyAt time.Time) {
 }
 
 // StopSticks goes by the order of the store: what was durable first. A stop that is refused binds nobody, nor does one of a VM that
-// was Halted or, once its strategy is changed, Manual: it puts no hold on them. A decision whose
-// write was under way when the stop became durable is no violation.
+// was Halted: it puts no hold on that. Under every other run strategy it does, and no edit lifts it. A decision whose write was under
+// way when the stop became durable is no violation.
 var StopSticks = Check{
 	Name: "StopSticks",
 	Says: "after an acknowledged stop no new instance id until start",
@@ -163,17 +164,11 @@ func (m *vm) binding(w *world, rev int64) *action {
 	if stop == nil {
 		return nil
 	}
-	// The strategies under which the stop may have been settled, and what has come after.
+	// The strategies under which the stop may have been settled.
 	settled := cmp.Or(stop.applied, rev)
-	holds := true
 	for i, s := range m.specs {
 		effective := i == len(m.specs)-1 || m.specs[i+1].rev > stop.posted.rev
-		switch was := strategy(&s.value.Spec); {
-		case effective && s.rev <= settled && was == v1.RunHalted:
-			return nil
-		case effective && s.rev <= settled && was == v1.RunManual:
-			holds = false
-		case !holds && s.rev > stop.posted.rev:
+		if effective && s.rev <= settled && strategy(&s.value.Spec) == v1.RunHalted {
 			return nil
 		}
 	}

@@ -70,7 +70,9 @@ func (m *vm) missingReason() string {
 		return "it is being deleted, and is called " + word
 	case deleting:
 		return ""
-	case s.Instance == nil && s.Hold == nil && (wanted == v1.RunAlways || wanted == v1.RunManual && s.Run != nil):
+	case s.Instance == nil && s.Hold == nil && m.excuse() != "":
+		return m.excuse()
+	case s.Instance == nil && s.Hold == nil && m.wantedOn():
 		if s.Waiting == nil || s.Waiting.Reason == "" || s.Waiting.Message == "" {
 			return "it should run, has no instance, and does not say what it waits for"
 		}
@@ -85,6 +87,39 @@ func (m *vm) missingReason() string {
 		return "its instance is to end, and no reason is given"
 	case s.Instance != nil && word == v1.PrintableStopped, s.Instance == nil && word == v1.PrintableRunning:
 		return "it is called " + word + ", against its own instance"
+	}
+	return ""
+}
+
+// wantedOn: the VM should have an instance, by its strategy and by what the core has written down. A Once VM that has been nothing else
+// has had its run, or is to have it.
+func (m *vm) wantedOn() bool {
+	switch s := m.status(); strategy(&m.spec().Spec) {
+	case v1.RunAlways:
+		return true
+	case v1.RunRerunOnFailure:
+		return s.Finished == nil
+	case v1.RunManual:
+		return s.Run != nil
+	case v1.RunOnce:
+		return s.Run != nil || s.Finished == nil && m.always(v1.RunOnce)
+	}
+	return false
+}
+
+// excuse is what is wrong with a VM's claim to be done; empty: nothing, or it claims no such thing.
+func (m *vm) excuse() string {
+	done := m.status().Finished
+	if done == nil {
+		return ""
+	}
+	switch is := strategy(&m.spec().Spec); {
+	case is == v1.RunRerunOnFailure && !cleanBy(done.Reason):
+		return "it is RerunOnFailure and off as if it had ended clean, and it ended as " + done.Reason
+	case is == v1.RunOnce && !ranBy(done.Reason):
+		return "it is Once and off as if it had run, and it ended as " + done.Reason
+	case is != v1.RunRerunOnFailure && is != v1.RunOnce:
+		return "it is " + string(is) + ", and is never done"
 	}
 	return ""
 }

@@ -52,6 +52,9 @@ func tellStatus(s v1.VirtualMachineStatus) string {
 			out += " abandoned:" + in.Abandon.Reason
 		}
 	}
+	if s.Finished != nil {
+		out += " finished:" + s.Finished.Reason
+	}
 	if s.Waiting != nil {
 		out += " waits:" + s.Waiting.Reason
 	}
