@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
@@ -45,6 +46,7 @@ var hostKind = resource[v1.Host]{
 		{header: "ACCELERATOR", wide: true, cell: func(h *v1.Host, _ *view) string { return dash(h.Status.Accelerator) }},
 		{header: "URI", wide: true, cell: func(h *v1.Host, _ *view) string { return h.Spec.URI }},
 		{header: "AGE", ticks: true, cell: func(h *v1.Host, v *view) string { return human.Age(h.Metadata.CreationTimestamp, v.now) }},
+		{header: "WHY", wide: true, cell: func(h *v1.Host, _ *view) string { return whyNotUp(h) }},
 	},
 }
 
@@ -83,3 +85,11 @@ func known[T int | v1.Quantity](capacity T, text func(T) string) string {
 }
 
 func hostState(h *v1.Host) string { return string(cmp.Or(h.Status.State, v1.HostConnecting)) }
+
+// whyNotUp is what keeps a host from being used, on one line.
+func whyNotUp(h *v1.Host) string {
+	if h.Status.State == v1.HostUp {
+		return "-"
+	}
+	return dash(strings.Join(strings.Fields(cmp.Or(h.Status.Message, h.Status.Reason)), " "))
+}
