@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -70,12 +71,12 @@ func atOnce(do func(*lab.Lab, string) error) func(*lab.Lab, context.Context, str
 }
 
 func newLabUp(a *app, dir *string) *cobra.Command {
-	hosts := 3
+	hosts, patience := 3, labPatience
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Make a lab, and add its hosts to the server",
-		Long: `Make a lab with that many hosts, and add them to the server when one is running. When the lab is up already, only the hosts that
-the server does not know are added.`,
+		Long: `Make a lab with that many hosts, add them to the server when one is running, and wait until it has them up. When the lab is up
+already, only the hosts that the server does not know are added.`,
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, err := filepath.Abs(*dir)
@@ -97,10 +98,11 @@ the server does not know are added.`,
 				return refused("a lab of %s is up in %s: take it down first (%q), or leave --hosts away", hostCount(len(list)), path, "holdfast lab down")
 			}
 			fmt.Fprintf(a.Out, "The lab is up in %s: %s, guests run on %s.\n", path, hostCount(len(list)), acceleratorWords[l.Accelerator()])
-			return a.register(cmd.Context(), list)
+			return a.register(cmd.Context(), list, patience)
 		},
 	}
 	cmd.Flags().IntVar(&hosts, "hosts", 3, "`NUMBER` of hosts")
+	cmd.Flags().DurationVar(&patience, "timeout", labPatience, "give up waiting for the hosts to be up after this long; zero means never")
 	return cmd
 }
 
@@ -113,10 +115,14 @@ func hostCount(n int) string {
 
 var acceleratorWords = map[string]string{"kvm": "KVM", "tcg": "TCG (software emulation, because KVM does not work here)"}
 
-// register adds the lab's hosts to the server, or says how to when none is running.
-func (a *app) register(ctx context.Context, hosts []lab.Host) error {
+// labPatience is how long the server may take to have the lab's hosts up, which is a matter of a second or two.
+const labPatience = 2 * time.Minute
+
+// register adds the lab's hosts to the server and waits for it to have them up, or says how to add them when none is running.
+func (a *app) register(ctx context.Context, hosts []lab.Host, patience time.Duration) error {
 	c := a.client()
 	var errs []error
+	var on []string
 	for _, h := range hosts {
 		host := &v1.Host{Metadata: v1.ObjectMeta{Name: h.Name, Labels: map[string]string{"lab": "true"}}, Spec: v1.HostSpec{URI: h.URI}}
 		_, err := c.CreateHost(ctx, host)
@@ -133,8 +139,18 @@ func (a *app) register(ctx context.Context, hosts []lab.Host) error {
 		default:
 			fmt.Fprintf(a.Out, "host/%s added\n", h.Name)
 		}
+		if h.State == lab.On { // one that its user has switched off or cut off stays as it is
+			on = append(on, h.Name)
+		}
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := a.awaitHosts(ctx, c, patience, on...); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "The server has %s of the lab up.\n", hostCount(len(on)))
+	return nil
 }
 
 // sameHost makes sure that the host of that name on the server is the lab's.
