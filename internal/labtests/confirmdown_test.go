@@ -8,13 +8,13 @@ import (
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
-	"github.com/holdfast-vm/holdfast/internal/lab/labtest"
 )
 
 // TestConfirmDown: a host is gone. The other one goes on serving; what ran on the lost one starts elsewhere when a person says that
 // it is down, not before; and when it returns, it gets nothing back.
 func TestConfirmDown(t *testing.T) {
 	w := newWorld(t, 2)
+	defer w.onFailure()
 	f := newFamily(w, "always", "rerun", "manual", "once")
 	if _, err := w.server.client.ConfirmHostDown(t.Context(), "host1"); !client.IsConflict(err) {
 		t.Errorf("the word that a host is down which answers was taken: %v", err)
@@ -23,7 +23,6 @@ func TestConfirmDown(t *testing.T) {
 	w.power("host1", false)
 
 	other := w.vm("other", v1.RunManual)
-	other.Spec.Template.KernelBoot.Cmdline = labtest.Cmdline
 	w.create(other)
 	begin := time.Now()
 	w.act("other", v1.ActionStart, false)
@@ -64,10 +63,10 @@ func TestConfirmDown(t *testing.T) {
 // the moment that the host is back. Where the disk's file system knows locks, QEMU itself keeps the second writer out.
 func TestFalseWord(t *testing.T) {
 	w := newWorld(t, 2)
+	defer w.onFailure()
 	f := newFamily(w, "always")
 	w.cordon("host2", true)
 	bare := w.vm("bare", v1.RunAlways)
-	bare.Spec.Template.KernelBoot.Cmdline = labtest.Cmdline
 	bare.Spec.Template.Disks = nil
 	uid := w.create(bare).Metadata.UID
 	w.is("bare", v1.PrintableRunning)

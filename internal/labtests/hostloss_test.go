@@ -6,7 +6,6 @@ import (
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
-	"github.com/holdfast-vm/holdfast/internal/lab/labtest"
 )
 
 // family is one VM of each strategy that runs on host1, by name, with the boot that it was in when the family was made.
@@ -30,7 +29,6 @@ func newFamily(w *world, members ...string) *family {
 	}
 	for _, name := range members {
 		vm := w.vm(name, strategies[name])
-		vm.Spec.Template.KernelBoot.Cmdline = labtest.Cmdline
 		f.uids[name] = w.create(vm).Metadata.UID
 		if strategies[name] == v1.RunManual {
 			w.act(name, v1.ActionStart, false)

@@ -17,6 +17,17 @@ func (w *world) host(name string) lab.Host {
 	return h
 }
 
+// onFailure says what the hosts run, should the test have failed by then.
+func (w *world) onFailure() {
+	if !w.t.Failed() {
+		return
+	}
+	hosts, _ := w.lab.Hosts()
+	for _, h := range hosts {
+		w.t.Logf("%s is %s and has:\n%s", h.Name, h.State, w.virsh(h, "list", "--all"))
+	}
+}
+
 // power cuts a host's power, or switches it on.
 func (w *world) power(host string, on bool) {
 	w.t.Helper()

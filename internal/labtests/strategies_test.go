@@ -161,7 +161,11 @@ func (w *world) ended(name, uid, reason string, boots int) {
 	w.t.Helper()
 	eventually(w.t, name+" has ended and is off", func() bool {
 		vm := w.status(name)
-		return vm != nil && vm.Status.PrintableStatus == v1.PrintableStopped && len(vm.Status.History) == boots && len(vm.Status.Leftovers) == 0
+		if vm == nil {
+			return false
+		}
+		started := slices.DeleteFunc(vm.Status.History, func(e v1.End) bool { return e.Reason == "StartFailed" })
+		return vm.Status.PrintableStatus == v1.PrintableStopped && len(started) == boots && len(vm.Status.Leftovers) == 0
 	})
 	end := w.status(name).Status.History[0]
 	if end.Reason != reason {
