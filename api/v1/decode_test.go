@@ -152,6 +152,24 @@ spec: {template: {memory: 64Mi}}
 	}
 }
 
+// Each run strategy there is can be written, and each VM has one, however it is spelled.
+func TestDecodeRunStrategies(t *testing.T) {
+	for line, want := range map[string]RunStrategy{
+		"runStrategy: Always": RunAlways, "runStrategy: RerunOnFailure": RunRerunOnFailure, "runStrategy: Manual": RunManual,
+		"runStrategy: Once": RunOnce, "runStrategy: Halted": RunHalted,
+		"running: true": RunAlways, "running: false": RunHalted, "startTimeout: 1m": RunAlways,
+	} {
+		docs, err := DecodeManifests("", []byte("apiVersion: holdfast/v1\nkind: VirtualMachine\nmetadata: {name: a}\nspec: {"+line+", template: {memory: 64Mi}}\n"))
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		if got := docs[0].Object.(*VirtualMachine).Spec.EffectiveRunStrategy(); got != want {
+			t.Errorf("%s is %s, want %s", line, got, want)
+		}
+	}
+}
+
 func TestDecodeJSON(t *testing.T) {
 	docs, err := DecodeManifests("", []byte("\ufeff\n"+`{"apiVersion": "holdfast/v1", "kind": "VirtualMachine",
 		"metadata": {"name": "a", "annotations": {"\u0061\/": "\ud83d\ude00"}, "labels": null},
