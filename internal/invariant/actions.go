@@ -88,8 +88,8 @@ func (m *vm) always(only v1.RunStrategy) bool {
 	return true
 }
 
-// ranBefore is an instance before the newest that is known to have run: it was seen running, or an end of a guest that ran is on record.
-// Empty: none.
+// ranBefore is an instance before the newest that is known to have run: it was seen running, or an end that only a guest that ran can
+// have is on record. Empty: none.
 func (m *vm) ranBefore() string {
 	for _, s := range m.statuses[:len(m.statuses)-1] {
 		if in := s.value.Instance; in != nil && !in.RunningAt.IsZero() {
@@ -97,7 +97,7 @@ func (m *vm) ranBefore() string {
 		}
 	}
 	for _, end := range m.status().History {
-		if !end.RunningAt.IsZero() || ranBy(end.Reason) {
+		if !end.RunningAt.IsZero() || ranBy(end.Reason) && end.Reason != "AsRequested" {
 			return end.Instance
 		}
 	}
