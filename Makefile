@@ -33,7 +33,7 @@ demo: packages guest build ## a VM's life on real hosts, as a story
 up: packages guest build ## a lab and a server to try things on
 	@hack/up.sh
 
-down: build ## take down what "make up" made
+down: ## take down what "make up" made
 	@hack/down.sh
 
 lint: ## gofmt, vet, staticcheck

@@ -62,3 +62,10 @@ end_server() {
 
 # end_lab HOLDFAST DIR: takes the lab down. In a session of its own, where an impatient Ctrl-C does not reach it.
 end_lab() { setsid -w "$1" lab down --dir "$2" >/dev/null; }
+
+# one_at_a_time: up.sh and down.sh wait for each other. Whoever lives longer than the script must be started with 9>&-.
+one_at_a_time() {
+  mkdir -p "$repo/.cache"
+  exec 9>"$repo/.cache/up.lock"
+  flock 9
+}
