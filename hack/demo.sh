@@ -86,14 +86,16 @@ fail() {
   exit 1
 }
 
-# do_it COMMAND: in a shell as a person has, where "COMMAND | head" may cut COMMAND off.
-do_it() { (set +o pipefail; eval "$1"); }
+# do_it ERRORS COMMAND: in a shell as a person has, where "COMMAND | head" may cut COMMAND off. Its answer goes to the file out,
+# errors to the file that is named.
+do_it() { : >out; (exec >>out 2>>"$1"; set +o pipefail; eval "$2"); }
 
 # run COMMAND: shows it and its answer; what it says about its progress only if it fails.
 run() {
   local code=0
   typed "$1"
-  do_it "$1" >out 2>err || code=$?
+  : >err
+  do_it err "$1" || code=$?
   output
   [ "$code" = 0 ] || fail "\"$1\" ended with exit status $code: $(cat err)"
 }
@@ -102,14 +104,14 @@ run() {
 refused() {
   local code=0
   typed "$2"
-  do_it "$2" >out 2>&1 || code=$?
+  do_it out "$2" || code=$?
   output
   [ "$code" = "$1" ] || fail "\"$2\" ended with exit status $code, and should end with $1"
 }
 
 # wait_until COMMAND PATTERN…: repeats the command until what it says has all of the patterns, and shows that.
 shown() { for pattern; do grep -Eq -- "$pattern" out || return 1; done; } # shown PATTERN…: by the last command
-says() { do_it "$1" >out 2>&1 && shown "${@:2}"; }
+says() { do_it out "$1" && shown "${@:2}"; }
 wait_until() {
   typed "$1"
   until_true $patience says "$@" || { output; fail "for $patience seconds \"$1\" has not shown all of: ${*:2}"; }
