@@ -71,6 +71,7 @@ func TestFalseWord(t *testing.T) {
 	uid := w.create(bare).Metadata.UID
 	w.is("bare", v1.PrintableRunning)
 	w.cordon("host2", false)
+	w.cordon("host1", true) // what starts again shall not be back there
 
 	if err := w.lab.Unplug(t.Context(), "host1"); err != nil {
 		t.Fatal(err)
