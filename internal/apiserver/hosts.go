@@ -69,8 +69,8 @@ func (s *Server) hostRoutes(api huma.API) {
 		})
 
 	register(api, huma.Operation{Method: http.MethodDelete, Path: hostURL, OperationID: "deleteHost", Summary: "Forget a host",
-		Description: "Refused while a VM has an instance there or left something behind, unless the host was confirmed to be down. " +
-			"The answer is the host as it was.",
+		Description: "Refused while a VM has an instance there or left something behind, unless the host was confirmed to be down; " +
+			"refused for a host that is up and not cordoned. The answer is the host as it was.",
 		Tags: []string{hostTag}, Errors: []int{http.StatusNotFound, http.StatusConflict}}, nil,
 		func(ctx context.Context, in *hostInput) (*output[*v1.Host], error) {
 			host, err := s.registry.GetHost(ctx, in.Name)

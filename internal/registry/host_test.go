@@ -3,6 +3,8 @@ package registry_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/registry"
@@ -66,6 +68,82 @@ func TestDeleteHost(t *testing.T) {
 		t.Errorf("%d keys of the host are left", left)
 	}
 	wantError(t, f.DeleteHost(f.ctx, "h1"), "Host h1 does not exist")
+}
+
+// observe writes a host's status as the control plane does, which has taken the spec into account.
+func (f *fixture) observe(name string, state v1.HostState) {
+	f.t.Helper()
+	h := must(f.GetHost(f.ctx, name))
+	f.txn(store.Txn{Put: []store.KV{{Key: layout.HostStatusKey(name), Value: layout.Encode(layout.StatusOf[v1.HostStatus]{
+		UID: h.Metadata.UID, Status: v1.HostStatus{State: state, ObservedGeneration: h.Metadata.Generation}})}}})
+}
+
+// A host is not removed under an engine that may be promising it.
+func TestDeleteHostInUse(t *testing.T) {
+	const cordonFirst = "Host h1: spec.unschedulable: the host is up, and an instance could be put on it while it is removed: " +
+		`cordon it first ("holdfast host cordon h1")`
+	promise := func(f *fixture) {
+		f.setStatus(must(f.GetVM(f.ctx, "", "a")), v1.VirtualMachineStatus{Instance: &v1.Instance{Host: "h1"}})
+	}
+	for name, tc := range map[string]struct {
+		state    v1.HostState
+		cordoned bool
+		// while happens right before the deletion's transaction.
+		while func(f *fixture)
+		want  string
+	}{
+		"not up":                       {state: v1.HostUnreachable},
+		"up":                           {state: v1.HostUp, want: cordonFirst},
+		"cordoned":                     {state: v1.HostUp, cordoned: true},
+		"comes up":                     {state: v1.HostUnreachable, while: func(f *fixture) { f.observe("h1", v1.HostUp) }, want: cordonFirst},
+		"uncordoned":                   {state: v1.HostUp, cordoned: true, while: func(f *fixture) { must(f.SetUnschedulable(f.ctx, "h1", false)) }, want: cordonFirst},
+		"comes up and has an instance": {state: v1.HostConnecting, while: func(f *fixture) { f.observe("h1", v1.HostUp); promise(f) }, want: cordonFirst},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			must(f.CreateHost(f.ctx, host("h1")))
+			must(f.CreateVM(f.ctx, vm("a")))
+			must(f.SetUnschedulable(f.ctx, "h1", tc.cordoned))
+			f.observe("h1", tc.state)
+			r := f.Registry
+			if tc.while != nil {
+				r = registry.New(&beforeTxn{Store: f.st, do: func() { tc.while(f) }}, f.clock)
+			}
+			err := r.DeleteHost(f.ctx, "h1")
+			_, found := f.keys(layout.HostSpecKey("h1"))[layout.HostSpecKey("h1")]
+			switch {
+			case tc.want != "":
+				wantError(t, err, tc.want)
+			case err != nil:
+				t.Error(err)
+			}
+			if found != (tc.want != "") {
+				t.Errorf("the host is there: %v", found)
+			}
+		})
+	}
+}
+
+// What was promised before the control plane took the cordon into account counts: the deletion waits for that.
+func TestDeleteHostWaitsForTheCordon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		must(f.CreateHost(f.ctx, host("h1")))
+		a := must(f.CreateVM(f.ctx, vm("a")))
+		f.observe("h1", v1.HostUp)
+		must(f.SetUnschedulable(f.ctx, "h1", true))
+		time.AfterFunc(time.Second, func() {
+			f.setStatus(a, v1.VirtualMachineStatus{Instance: &v1.Instance{Host: "h1"}})
+			f.observe("h1", v1.HostUp)
+		})
+		wantError(t, f.DeleteHost(f.ctx, "h1"), "Host h1: these VMs are on the host or left something there: default/a: "+
+			"cordon the host, stop them or move them away, and remove the host when it is empty and reachable")
+
+		must(f.SetUnschedulable(f.ctx, "h1", false))
+		must(f.SetUnschedulable(f.ctx, "h1", true)) // and nobody leads
+		wantError(t, f.DeleteHost(f.ctx, "h1"), "Host h1: spec.unschedulable: the control plane has not noticed yet that the host is cordoned: "+
+			`see whether a server leads ("holdfast version"), and try again`)
+	})
 }
 
 func TestCluster(t *testing.T) {

@@ -29,13 +29,18 @@ func (r *Registry) lookUp(ctx context.Context, keys []string) (map[string]store.
 	if err != nil {
 		return nil, err
 	}
+	return existing(kvs), nil
+}
+
+// existing are those of the keys that exist, by name.
+func existing(kvs []store.KV) map[string]store.KV {
 	found := make(map[string]store.KV, len(kvs))
 	for _, kv := range kvs {
 		if kv.ModRevision != 0 {
 			found[kv.Key] = kv
 		}
 	}
-	return found, nil
+	return found
 }
 
 // keys are the keys of an object, or the prefixes of those of a namespace.
