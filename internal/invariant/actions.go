@@ -11,7 +11,8 @@ import (
 //
 //   - a run of a Manual VM: each needs a start or restart of its own (that no end of an instance is caused by an action that
 //     had its effect before is judged by NoUnforcedStop);
-//   - the one run of a Once VM: whatever is asked for, no instance follows one that ran;
+//   - the one run of a Once VM: whatever is asked for, no instance follows one that ran, and it is never restarted;
+//   - a Halted VM: it is neither started nor restarted;
 //   - at the end: an instance that was to be stopped or restarted is gone, and a restart has made a new one, unless something
 //     came after it that forbids it, or the VM says what it waits for.
 var ActionsOnce = Check{
@@ -26,7 +27,13 @@ var ActionsOnce = Check{
 				if a.settles > 1 {
 					complain(a.spec.Spec.VMUID, "action %s was settled %d times", a.id(), a.settles)
 				}
-				if m != nil && a.status.Phase == v1.ActionApplied && grantsRun(m, a) {
+				if m == nil || a.status.Phase != v1.ActionApplied {
+					continue
+				}
+				if only := m.forbids(a.spec.Spec.Type); only != "" {
+					complain(m.uid, "action %s (%s) was applied to VM %s, whose run strategy has always been %s", a.id(), a.spec.Spec.Type, m.name(), only)
+				}
+				if grantsRun(m, a) {
 					tickets[m.uid]++
 				}
 			}
@@ -76,6 +83,17 @@ func grantsRun(m *vm, a *action) bool {
 		})
 	}
 	return false
+}
+
+// forbids is the strategy that forbids such an action and is the only one the VM has ever had; empty: none does.
+func (m *vm) forbids(t v1.ActionType) v1.RunStrategy {
+	switch {
+	case t == v1.ActionRestart && m.always(v1.RunOnce):
+		return v1.RunOnce
+	case t != v1.ActionStop && m.always(v1.RunHalted):
+		return v1.RunHalted
+	}
+	return ""
 }
 
 // always: the VM's run strategy has never been another.

@@ -91,6 +91,17 @@ func TestStrategyStories(t *testing.T) {
 			l.status("a", ended)
 			l.status("a", again("i2", ended))
 		}, "ActionsOnce a"},
+		{"a restart of a Once VM is accepted", func(l *logbook) {
+			l.strategy("a", v1.RunOnce)
+			l.launch("h1", "a", "i1")
+			l.post("r1", restart, "a", false)
+			l.status("a", instanceOn("h1", "i1", v1.PhaseRunning, stopping("Restart", false)), "r1")
+		}, "ActionsOnce a"},
+		{"a start of a Halted VM is accepted", func(l *logbook) {
+			l.strategy("a", v1.RunHalted)
+			l.post("s1", start, "a", false)
+			l.settle("s1", v1.ActionApplied)
+		}, "ActionsOnce a"},
 		{"a failed start of a Once VM is tried again", func(l *logbook) {
 			l.strategy("a", v1.RunOnce)
 			l.status("a", instanceOn("h1", "i1", v1.PhaseLaunching))
