@@ -31,6 +31,7 @@ func serve(ctx context.Context, o cli.ServerOptions) (err error) {
 		return err
 	}
 	defer listener.Close()
+	engine.TuneGC()
 	st, err := openStore(ctx, o)
 	if err != nil {
 		return err

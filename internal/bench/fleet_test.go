@@ -22,6 +22,9 @@ import (
 	"github.com/holdfast-vm/holdfast/internal/store/layout"
 )
 
+// The benchmarks run as the server does.
+func init() { engine.TuneGC() }
+
 // fleet is a control plane with simulated hosts.
 type fleet struct {
 	store  *etcd.Store
