@@ -9,10 +9,6 @@ need_built up
 cd "$repo"
 up=$repo/.lab
 export HOLDFAST_SOCKET=$up/holdfast.sock
-[ ${#HOLDFAST_SOCKET} -lt 108 ] || {
-  echo "$HOLDFAST_SOCKET is too long for the name of a unix socket (107 characters): move the repository to a shorter path" >&2
-  exit 1
-}
 one_at_a_time
 mkdir -p "$up"
 
