@@ -30,7 +30,7 @@ func (c *Client) PostAction(ctx context.Context, namespace, vm string, request v
 		action, err := call[v1.Action](ctx, c, http.MethodPost, path, nil, request)
 		var connection *ConnectionError
 		if errors.As(err, &connection) {
-			sent = sent || !connection.notSent()
+			sent = sent || connection.dial() == nil
 			if !sent {
 				return nil, err
 			}

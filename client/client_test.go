@@ -71,6 +71,21 @@ func TestForbiddenSocket(t *testing.T) {
 	}
 }
 
+// A socket that cannot be is no broken connection: nothing was sent.
+func TestImpossibleSocket(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(file, "api.sock")
+	_, err := client.New(socket).Version(t.Context())
+	want := "cannot connect to the Holdfast server at " + socket + " (connect: not a directory): " +
+		"name the socket of a running server with --socket; nothing was sent"
+	if err == nil || err.Error() != want || !client.IsUnavailable(err) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestProblems(t *testing.T) {
 	for _, tc := range []struct {
 		name, contentType, body string

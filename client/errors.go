@@ -76,6 +76,10 @@ func (e *ConnectionError) Error() string {
 		return fmt.Sprintf("the Holdfast server is not running at %s: start it with `holdfast server` or name its socket with --socket",
 			e.Socket)
 	}
+	if op := e.dial(); op != nil {
+		return fmt.Sprintf("cannot connect to the Holdfast server at %s (%v): name the socket of a running server with --socket; nothing was sent",
+			e.Socket, op.Err)
+	}
 	return fmt.Sprintf("the connection to the Holdfast server at %s broke: %v; the request may or may not have had its effect", e.Socket, e.Err)
 }
 
@@ -84,13 +88,16 @@ func (e *ConnectionError) Unwrap() error { return e.Err }
 
 // NotRunning reports whether nobody listens on the socket: nothing was sent.
 func (e *ConnectionError) NotRunning() bool {
-	return e.notSent() && (errors.Is(e.Err, fs.ErrNotExist) || errors.Is(e.Err, syscall.ECONNREFUSED))
+	return e.dial() != nil && (errors.Is(e.Err, fs.ErrNotExist) || errors.Is(e.Err, syscall.ECONNREFUSED))
 }
 
-// notSent reports whether the connection was never made.
-func (e *ConnectionError) notSent() bool {
+// dial is why the connection was never made; nil when it was.
+func (e *ConnectionError) dial() *net.OpError {
 	var op *net.OpError
-	return errors.As(e.Err, &op) && op.Op == "dial"
+	if errors.As(e.Err, &op) && op.Op == "dial" {
+		return op
+	}
+	return nil
 }
 
 // connectionError wraps err, unless the caller's context is the cause: then it is the context's.

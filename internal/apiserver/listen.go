@@ -30,7 +30,7 @@ func ListenUnix(path string) (net.Listener, error) {
 			path, maxSocketPath, maxSocketPath-(len(nursery)-len(path)))
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of the socket %s: %w", path, err)
+		return nil, fmt.Errorf("make the directory of the socket %s: %w%s", path, err, orElsewhere(err))
 	}
 	lock, err := lockSocket(path)
 	if err != nil {
@@ -116,7 +116,7 @@ func lockSocket(path string) (*os.File, error) {
 	for {
 		lock, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
-			return nil, fmt.Errorf("open the lock of the socket %s: %w", path, err)
+			return nil, fmt.Errorf("open the lock of the socket %s: %w%s", path, err, orElsewhere(err))
 		}
 		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 			lock.Close()
@@ -142,6 +142,14 @@ func unlockSocket(path string, lock *os.File) {
 
 func inUse(path string) error {
 	return fmt.Errorf("another server listens on the socket %s: stop it first, or choose another path with --socket", path)
+}
+
+// orElsewhere is what somebody can do who may not write here.
+func orElsewhere(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "; run the server as root, or choose a path of your own with --socket"
+	}
+	return ""
 }
 
 func ignoreMissing(err error) error {

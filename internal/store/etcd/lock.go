@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,11 +22,11 @@ const (
 // waits for it for ever. The kernel lets go of the lock when its process dies, however it dies.
 func lockDir(ctx context.Context, dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
+		return nil, fmt.Errorf("make the data directory: %w%s", err, orElsewhere(err))
 	}
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock the data directory: %w", err)
+		return nil, fmt.Errorf("lock the data directory: %w%s", err, orElsewhere(err))
 	}
 	if err := flock(ctx, f); err != nil {
 		defer f.Close()
@@ -41,6 +42,14 @@ func lockDir(ctx context.Context, dir string) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock the data directory %s: %w", dir, err)
 	}
 	return func() { f.Close() }, nil
+}
+
+// orElsewhere is what somebody can do who may not write here.
+func orElsewhere(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "; run the server as root, or give it a directory of its user's own (--data-dir)"
+	}
+	return ""
 }
 
 func second(_ int, err error) error { return err }
