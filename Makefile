@@ -1,6 +1,6 @@
 # Holdfast. Two targets do everything on a fresh Debian 12 with Go, as root:
 #
-#   make demo    the main job, on real guests, in about three minutes
+#   make demo    the main job, on real guests, in about two minutes
 #   make test    every test, on real libvirt too
 #
 # Both install the Debian packages they need when missing (and say so), clean up after themselves, and are safe to run twice.
