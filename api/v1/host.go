@@ -83,11 +83,13 @@ type HostStatus struct {
 	BootID      string    `json:"bootID,omitempty"`
 	Uptime      Duration  `json:"uptime,omitzero"`
 	ConnectedAt time.Time `json:"connectedAt,omitzero"`
-	// LostAt is when the connection was lost; zero while there is one.
+	// LostAt is when a connection was lost last; zero: never.
 	LostAt time.Time `json:"lostAt,omitzero"`
 	// RebootedAt is when a boot of the host was noticed last: what ran before it does not any more.
 	RebootedAt time.Time `json:"rebootedAt,omitzero"`
-	// FencedAt is the newest of spec.confirmedDown.at that was acted on.
+	// WordAt is the newest of spec.confirmedDown.at that was considered, and FencedAt when one was acted on: the instances that
+	// were here by then have ended.
+	WordAt   time.Time `json:"wordAt,omitzero"`
 	FencedAt time.Time `json:"fencedAt,omitzero"`
 	// Capacity of the machine.
 	Capacity Resources `json:"capacity,omitzero"`

@@ -22,7 +22,7 @@ const (
 // enqueue puts the VM into the start queue; it may start in this very Step.
 func (c *Core) enqueue(v *fleet.VM) {
 	v.Refine()
-	if c.queue.Put(v.UID, v.Class) {
+	if c.queue.Put(v.UID, v.Class) && !v.Fresh {
 		v.Fresh = true
 		c.fresh = append(c.fresh, v)
 		c.retry = true

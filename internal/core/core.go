@@ -73,8 +73,6 @@ type Core struct {
 	ready Ready
 	// open holds, by VM uid, what was decided and is not in ready yet: commands, and writes besides the status.
 	open map[string]*Unit
-	// hostWrites are the hosts whose status this Step has changed.
-	hostWrites []*fleet.Host
 }
 
 // target is where a command in flight went.
@@ -128,7 +126,6 @@ func (c *Core) Step(now time.Time, ev Event) {
 	}
 	c.due()
 	c.settle()
-	c.flushHosts()
 }
 
 // Ready hands out what has been decided since the last call.
@@ -152,7 +149,6 @@ func (c *Core) settle() {
 			c.todo = c.todo[1:]
 			v.Todo = false
 			if c.vms[v.UID] == v {
-				v.Fresh = false
 				c.decide(v)
 				c.commit(v)
 			}
@@ -184,13 +180,20 @@ func (c *Core) with(v *fleet.VM) *Unit {
 	return u
 }
 
-// commit emits what deciding about v has brought: one unit. A VM that has just been queued is left open: this very Step starts it,
-// or tells why it waits.
+// commit emits what deciding about v has brought: one unit. A VM that has just been queued, or has to be decided again, is left open:
+// this very Step starts it or tells why it waits, and what it went through in between is nobody's news.
 func (c *Core) commit(v *fleet.VM) {
-	if v.Fresh {
+	alive := c.vms[v.UID] == v
+	if alive && v.Todo {
 		return
 	}
-	alive := c.vms[v.UID] == v
+	if alive && v.Fresh {
+		if !v.Freed {
+			return
+		}
+		c.setWaiting(v, WaitStartLimit, "it starts when its turn comes") // what its last instance has freed may be given away in this Step
+	}
+	v.Freed = false
 	if alive {
 		c.present(v)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/core/fleet"
@@ -61,10 +60,7 @@ func (c *Core) hostConnected(ev HostConnected) {
 	if h == nil || ev.Epoch <= h.Epoch {
 		return
 	}
-	if h.Rebooted(&ev.Facts, c.now) {
-		h.Status.RebootedAt = c.now
-		c.blameHost(h)
-	}
+	rebooted := h.Rebooted(&ev.Facts, c.now)
 	h.Connected, h.Silent, h.Epoch, h.Facts = true, false, ev.Epoch, ev.Facts
 	slices.Sort(h.Facts.Pools)
 	slices.Sort(h.Facts.Networks)
@@ -74,9 +70,12 @@ func (c *Core) hostConnected(ev HostConnected) {
 	st.UUID, st.Capacity = ev.Facts.UUID, v1.Resources{Memory: ev.Facts.Memory, CPUs: ev.Facts.CPUs}
 	st.LibvirtVersion, st.QEMUVersion, st.Accelerator = ev.Facts.LibvirtVersion, ev.Facts.QEMUVersion, ev.Facts.Accelerator
 	st.Pools, st.Networks = h.Facts.Pools, h.Facts.Networks
-	st.BootID, st.Uptime, st.ConnectedAt, st.LostAt = ev.Facts.BootID, v1.Duration(ev.Facts.Uptime), c.now, time.Time{}
-	if cd := h.Spec.ConfirmedDown; cd != nil && cd.At.After(st.FencedAt) {
-		st.FencedAt = cd.At // it answers, so nobody's word that it is down counts any more
+	st.BootID, st.Uptime, st.ConnectedAt = ev.Facts.BootID, v1.Duration(ev.Facts.Uptime), c.now
+	if rebooted {
+		st.RebootedAt = c.now
+	}
+	if word := h.Spec.ConfirmedDown; word != nil && word.At.After(st.WordAt) {
+		st.WordAt = word.At // it answers, so nobody's word that it is down counts
 	}
 	reason, message := c.refusal(h, ev)
 	state := v1.HostUp
@@ -89,6 +88,9 @@ func (c *Core) hostConnected(ev HostConnected) {
 	c.hostListed(ev.Listing)
 	for _, v := range h.BoundVMs() {
 		c.touch(v)
+	}
+	if rebooted {
+		c.touchEnded(h)
 	}
 }
 
@@ -125,8 +127,9 @@ func (c *Core) hostLost(ev HostLost) {
 	switch {
 	case ev.Unreachable:
 		h.Silent = true
-		if h.Status.State != v1.HostUnreachable {
-			c.setHostState(h, h.Status, v1.HostUnreachable, ReasonNoAnswer, "libvirt at "+h.Spec.URI+" does not answer: "+ev.Err)
+		message := "libvirt at " + h.Spec.URI + " cannot be reached: " + ev.Err
+		if h.Status.State != v1.HostUnreachable || h.Status.Message != message {
+			c.setHostState(h, h.Status, v1.HostUnreachable, ReasonNoAnswer, message)
 			for _, v := range h.BoundVMs() {
 				c.touch(v)
 			}
@@ -168,18 +171,8 @@ func sameHostStatus(a, b *v1.HostStatus) bool {
 		a.ConnectedAt.Equal(b.ConnectedAt) && slices.Equal(a.Pools, b.Pools) && slices.Equal(a.Networks, b.Networks) && a.ObservedGeneration == b.ObservedGeneration
 }
 
-// writeHost lets the host's status be written at the end of the Step: what a status tells to be done with (a fence, a reboot that was
-// noticed) must not be durable before what was done about it.
+// writeHost emits the host's status: before the VMs that are decided from it.
 func (c *Core) writeHost(h *fleet.Host) {
-	if !slices.Contains(c.hostWrites, h) {
-		c.hostWrites = append(c.hostWrites, h)
-	}
-}
-
-func (c *Core) flushHosts() {
-	for _, h := range c.hostWrites {
-		st := h.Status
-		c.ready.Units = append(c.ready.Units, Unit{Writes: []Write{WriteHost{Name: h.Name, UID: h.UID, Status: &st}}})
-	}
-	c.hostWrites = nil
+	st := h.Status
+	c.ready.Units = append(c.ready.Units, Unit{Writes: []Write{WriteHost{Name: h.Name, UID: h.UID, Status: &st}}})
 }

@@ -17,45 +17,60 @@ const lastGasp = time.Minute
 // needs a host that does not answer; one that does shows for itself.
 func (c *Core) fence(h *fleet.Host) {
 	word := h.Spec.ConfirmedDown
-	if !c.loaded || word == nil || !word.At.After(h.Status.FencedAt) || !h.Silent {
+	if !c.loaded || word == nil || !word.At.After(h.Status.WordAt) || !h.Connected && !h.Silent {
 		return
 	}
-	said := "a person confirmed that " + h.Name + " is down"
-	if word.By != "" {
-		said = word.By + " confirmed that " + h.Name + " is down"
+	h.Status.WordAt = word.At
+	if h.Connected {
+		c.writeHost(h) // the word is used up: it was not about the host's next loss
+		c.notice(h.Ref(), true, "NotFenced", vouched(h)+", but it answers; nothing was done")
+		return
 	}
-	c.blameHost(h)
-	for _, v := range h.BoundVMs() {
-		if in := v.Status.Instance; in != nil && in.Host == h.Name {
-			c.end(v, v1.PhaseFailed, lifecycle.EndHostLost, said, false)
-		}
-	}
-	h.Status.FencedAt = word.At
+	h.Status.FencedAt = c.now
 	c.writeHost(h)
-	c.notice(h.Ref(), true, "Fenced", said+"; its VMs start elsewhere")
+	c.notice(h.Ref(), true, "Fenced", vouched(h)+"; its VMs start elsewhere")
+	for _, v := range h.BoundVMs() {
+		c.touch(v)
+	}
+	c.touchEnded(h)
 }
 
-// blameHost judges again what has ended on a host just before it went down: it was the host's doing, not the guest's wish.
-func (c *Core) blameHost(h *fleet.Host) {
-	lost := h.Status.LostAt
-	if lost.IsZero() {
+func vouched(h *fleet.Host) string {
+	if word := h.Spec.ConfirmedDown; word != nil && word.By != "" {
+		return word.By + " confirmed that " + h.Name + " is down"
+	}
+	return "it was confirmed that " + h.Name + " is down"
+}
+
+// touchEnded lets the VMs be judged again whose last instance ended on the host.
+func (c *Core) touchEnded(h *fleet.Host) {
+	for _, v := range c.sortedVMs() {
+		if len(v.Status.History) > 0 && v.Status.History[0].Host == h.Name {
+			c.touch(v)
+		}
+	}
+}
+
+// blameHost judges the last end again when it was clean and its host went down right after it: that was the host's doing, not the
+// guest's wish. A host that shuts down shuts its guests down (libvirt-guests, SIGTERM), saves or destroys them first.
+func (c *Core) blameHost(v *fleet.VM) {
+	if len(v.Status.History) == 0 || !lifecycle.Clean(v.Status.History[0]) {
 		return
 	}
-	for _, v := range c.sortedVMs() {
-		if len(v.Status.History) == 0 {
-			continue
-		}
-		e := v.Status.History[0]
-		if e.Host != h.Name || e.Reason != lifecycle.EndGuestShutdown || e.EndedAt.Before(lost.Add(-lastGasp)) || e.EndedAt.After(lost) {
-			continue
-		}
-		e.Phase, e.Reason = v1.PhaseFailed, lifecycle.EndHostDown
-		e.Message = "the guest shut down while its host was going down"
-		st := v.Mutable()
-		st.History = slices.Concat([]v1.End{e}, st.History[1:])
-		if v.Strategy == v1.RunRerunOnFailure {
-			st.Finished = nil
-		}
-		c.touch(v)
+	e := v.Status.History[0]
+	h := c.hosts[e.Host]
+	if h == nil {
+		return
+	}
+	lost := h.Status.LostAt
+	wentDown := !lost.IsZero() && (!h.Status.RebootedAt.Before(lost) || !h.Status.FencedAt.Before(lost))
+	if !wentDown || e.EndedAt.Before(lost.Add(-lastGasp)) || e.EndedAt.After(lost) {
+		return
+	}
+	e.Phase, e.Reason, e.Message = v1.PhaseFailed, lifecycle.EndHostDown, "it ended while its host was going down"
+	st := v.Mutable()
+	st.History = slices.Concat([]v1.End{e}, st.History[1:])
+	if v.Strategy == v1.RunRerunOnFailure {
+		st.Finished = nil
 	}
 }

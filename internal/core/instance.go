@@ -21,9 +21,13 @@ const absencesForCertain = 2
 func (c *Core) launch(v *fleet.VM, h *fleet.Host) {
 	st := v.Mutable()
 	st.Instances++
+	created := c.now
+	if !created.After(h.Status.FencedAt) {
+		created = h.Status.FencedAt.Add(1) // a fence ends all that was here by then, and not what comes after
+	}
 	st.Instance = &v1.Instance{
 		ID: instanceID(v.UID, st.Instances, c.now), Phase: v1.PhaseScheduled, Host: h.Name, Generation: v.Generation,
-		CreatedAt: c.now, StartDeadline: c.now.Add(c.startTimeout(v)), Memory: v.Need.Memory, VCPUs: v.Need.VCPUs,
+		CreatedAt: created, StartDeadline: c.now.Add(c.startTimeout(v)), Memory: v.Need.Memory, VCPUs: v.Need.VCPUs,
 	}
 	v.Built = v.Template
 	if canonical := h.View.MachineTypes[v.Need.MachineType]; canonical != v.Need.MachineType {
@@ -59,6 +63,10 @@ func superseded(v *fleet.VM, id string) bool {
 func (c *Core) decideInstance(v *fleet.VM) {
 	in := v.Status.Instance
 	h := c.hosts[in.Host]
+	if h != nil && !in.CreatedAt.After(h.Status.FencedAt) {
+		c.end(v, v1.PhaseFailed, lifecycle.EndHostLost, vouched(h), false)
+		return
+	}
 	if h == nil || !h.Usable() {
 		return // nothing is known for certain; what its owner wished is recorded, and waits
 	}

@@ -39,7 +39,10 @@ func (c *Core) oldRevisions(ev VMOldRevisions) {
 // one likes; each rule either acts and returns, or leaves the matter to the next.
 func (c *Core) decide(v *fleet.VM) {
 	v.Deadline = time.Time{}
+	fresh := v.Fresh
+	v.Fresh = false
 	c.observeGeneration(v)
+	c.blameHost(v)
 	c.wishStop(v)
 	c.cleanLeftovers(v)
 	c.releaseRevisions(v)
@@ -63,6 +66,7 @@ func (c *Core) decide(v *fleet.VM) {
 		c.setWaiting(v, WaitBackOff, backOffMessage(v.Status.CrashLoop))
 		until(v, v.Status.CrashLoop.RetryAt)
 	default:
+		v.Fresh = fresh
 		c.enqueue(v)
 	}
 }
@@ -255,7 +259,7 @@ func (c *Core) end(v *fleet.VM, phase v1.Phase, reason, message string, gone boo
 			d.Launched, d.AskAgain = false, time.Time{}
 		}
 	}
-	st.Instance = nil
+	st.Instance, v.Freed = nil, true
 	c.setSlot(v)
 	c.setLeftover(v, in.Host, !gone)
 	c.notice(v.Ref(), phase == v1.PhaseFailed, reason, "instance "+in.ID+" on "+in.Host+" ended: "+message)

@@ -19,6 +19,11 @@ var EverythingHasAReason = Check{
 	Says: "each VM that is not in the state its owner wants says why",
 	begin: func() judge {
 		return func(w *world, e Entry, complain complaint) {
+			for _, m := range w.changed {
+				if what := m.reasonless(); what != "" {
+					complain(m.uid, "VM %s %s", m.name(), what)
+				}
+			}
 			s, ok := e.Fact.(Sample)
 			if !ok || s.LeaderFor < settled {
 				return
@@ -153,4 +158,16 @@ func (m *vm) reality(w *world, at time.Time, complain complaint) {
 	case s.PrintableStatus == v1.PrintableStopped && len(running) > 0:
 		complain(m.uid, "VM %s is called Stopped, and runs on host %s", m.name(), running[0].host)
 	}
+}
+
+func (m *vm) reasonless() string {
+	s, o := m.status(), m.spec()
+	if m.gone || s.ObservedGeneration != o.Metadata.Generation || o.Metadata.DeletionTimestamp != nil || s.Instance != nil || s.Hold != nil {
+		return ""
+	}
+	wanted := strategy(&o.Spec) == v1.RunAlways || strategy(&o.Spec) == v1.RunManual && s.Run != nil
+	if wanted && s.Waiting == nil {
+		return "should run, and a durable status says neither where nor why not"
+	}
+	return ""
 }
