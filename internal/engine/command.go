@@ -29,10 +29,16 @@ func (b *book) order(c core.Command) order {
 	return o
 }
 
-// enqueue has a command carried out as soon as a worker is free. It never waits.
+// enqueue has a command carried out as soon as a worker is free. It never waits. Two at once for one domain would be a defect of the
+// core that could start a VM twice: that ends the term.
 func (h *host) enqueue(o order) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if first, busy := h.busy[o.UUID]; busy {
+		h.hs.t.end(fmt.Errorf("defect: command %d for domain %s on host %s, while command %d has not come back", o.ID, o.UUID, h.name, first))
+		return
+	}
+	h.busy[o.UUID] = o.ID
 	h.orders = append(h.orders, o)
 	if h.workers < h.o.CommandsPerHost {
 		h.workers++
@@ -53,7 +59,7 @@ func (h *host) work() {
 		h.orders[0] = order{}
 		h.orders = h.orders[1:]
 		l, epoch := h.link, h.epoch
-		if l != nil && (l.epoch > h.announced || l.epoch != o.Epoch) {
+		if l != nil && l.epoch != o.Epoch {
 			l = nil
 		}
 		h.mu.Unlock()
@@ -66,6 +72,9 @@ func (h *host) work() {
 			h.log.Warn("command failed", "command", o.Kind.String(), "vm", o.VM.String(), "instance", o.Instance,
 				"outcome", done.Outcome.String(), "message", done.Message)
 		}
+		h.mu.Lock()
+		delete(h.busy, o.UUID)
+		h.mu.Unlock()
 		h.hs.post(done)
 	}
 }

@@ -26,11 +26,11 @@ type host struct {
 	mu sync.Mutex
 	// link is the connection; nil while there is none.
 	link *link
-	// epoch of the newest connection, zero before the first; announced is the newest that the core has been told about: commands
-	// go through no connection that the core does not know.
-	epoch, announced int64
-	// orders wait for one of the workers, which are started when needed.
+	// epoch of the newest connection, zero before the first.
+	epoch int64
+	// orders wait for one of the workers, which are started when needed. busy are the commands that have not come back, by domain.
 	orders  []order
+	busy    map[string]uint64
 	workers int
 }
 
@@ -41,7 +41,7 @@ var (
 )
 
 func newHost(hs *hosts, name, uid, uri string) *host {
-	h := &host{hs: hs, o: hs.t.o, name: name, uid: uid, uri: uri, log: hs.t.o.Log.With("host", name)}
+	h := &host{hs: hs, o: hs.t.o, name: name, uid: uid, uri: uri, busy: map[string]uint64{}, log: hs.t.o.Log.With("host", name)}
 	h.ctx, h.stop = context.WithCancelCause(hs.ctx)
 	return h
 }
@@ -134,12 +134,6 @@ func (h *host) setLink(l *link) {
 	if l != nil {
 		h.epoch = l.epoch
 	}
-}
-
-func (h *host) announce(epoch int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.announced = epoch
 }
 
 func (h *host) lastEpoch() int64 {

@@ -53,13 +53,6 @@ func (hs *hosts) send(o order) bool {
 	return true
 }
 
-// announce opens the connection that the core has just been told about for commands.
-func (hs *hosts) announce(c core.HostConnected) {
-	if h := hs.byName[c.Host]; h != nil {
-		h.announce(c.Epoch)
-	}
-}
-
 // post tells the loop something, unless the term is over.
 func (hs *hosts) post(ev core.Event) {
 	select {

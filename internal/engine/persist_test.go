@@ -103,6 +103,29 @@ func TestFailedWriteEndsTheTerm(t *testing.T) {
 	})
 }
 
+func TestTwoCommandsForOneDomainEndTheTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a")
+		w.apply(newVM(0))
+		w.fake = launchOnConnect()
+		launch := w.fake.on
+		w.fake.on = func(ev core.Event) core.Ready {
+			r := launch(ev)
+			for i := range r.Units {
+				again := r.Units[i].Commands[0]
+				again.ID++
+				r.Units[i].Commands = append(r.Units[i].Commands, again)
+			}
+			return r
+		}
+		w.run(nil)
+		pass(time.Second)
+		if w.fake.terms != 2 || len(events[core.Loaded](w.fake)) != 2 {
+			t.Errorf("%d terms, want the second one to go on", w.fake.terms)
+		}
+	})
+}
+
 func TestEveryWriteIsFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a")

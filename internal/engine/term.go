@@ -77,7 +77,7 @@ func (t *term) loop(ctx context.Context, watch <-chan sighting) error {
 		case s, ok := <-watch:
 			err = t.watched(ctx, s, ok)
 		case ev := <-t.inbox:
-			t.hear(ev)
+			t.step(ev)
 		case b := <-t.durable:
 			t.carryOut(b)
 		case <-timer.C:
@@ -105,7 +105,7 @@ func (t *term) more(ctx context.Context, watch <-chan sighting, err *error) bool
 	case s, ok := <-watch:
 		*err = t.watched(ctx, s, ok)
 	case ev := <-t.inbox:
-		t.hear(ev)
+		t.step(ev)
 	case b := <-t.durable:
 		t.carryOut(b)
 	default:
@@ -122,14 +122,6 @@ func (t *term) watched(ctx context.Context, s sighting, ok bool) error {
 		return store.ErrClosed
 	}
 	return t.observe(s)
-}
-
-// hear tells the core what a host has shown.
-func (t *term) hear(ev core.Event) {
-	t.step(ev)
-	if c, ok := ev.(core.HostConnected); ok {
-		t.hosts.announce(c)
-	}
 }
 
 func (t *term) step(ev core.Event) { t.core.Step(t.clock.Now(), ev) }
