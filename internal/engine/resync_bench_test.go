@@ -2,10 +2,12 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/holdfast-vm/holdfast/internal/engine"
 	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 	"github.com/holdfast-vm/holdfast/internal/hypervisor/sim"
+	"github.com/holdfast-vm/holdfast/internal/store"
 	"github.com/holdfast-vm/holdfast/internal/store/layout"
 	"github.com/holdfast-vm/holdfast/internal/store/memory"
 )
@@ -90,4 +93,49 @@ func (c listingConn) List(ctx context.Context) ([]hypervisor.Domain, error) {
 		c.l.done <- struct{}{}
 	}
 	return c.Conn.List(ctx)
+}
+
+func isRunning(v []byte) bool {
+	var s layout.StatusOf[v1.VirtualMachineStatus]
+	return json.Unmarshal(v, &s) == nil && s.Status.PrintableStatus == v1.PrintableRunning
+}
+
+// cpu is the processor time that this process has taken: steadier than the clock on a machine that does other things too.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func put(b testing.TB, st store.Store, key string, value []byte) {
+	b.Helper()
+	if _, err := st.Txn(b.Context(), store.Txn{Put: []store.KV{{Key: key, Value: value}}}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// await waits until n keys with the prefix have been given a good value since revision from, and returns how many values were written on the way.
+func await(b *testing.B, ctx context.Context, st store.Store, prefix string, from int64, n int, good func([]byte) bool) (writes int) {
+	b.Helper()
+	done := map[string]bool{}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	for batch := range st.Watch(ctx, prefix, from) {
+		if batch.Err != nil {
+			b.Fatal(batch.Err)
+		}
+		for _, c := range batch.Changes {
+			writes++
+			if good(c.Value) {
+				done[c.Key] = true
+			}
+		}
+		if len(done) >= n {
+			return writes
+		}
+	}
+	b.Fatalf("%d of %d under %s after %v", len(done), n, prefix, 5*time.Minute)
+	return 0
 }
