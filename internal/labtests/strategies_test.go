@@ -18,8 +18,12 @@ func TestRunStrategies(t *testing.T) {
 	w := newWorld(t, 2)
 	w.countAsShortLived(10 * time.Minute) // however slowly guests boot here
 	const off, panics = "hf.off=5", "hf.panic=5"
+	broken := w.vm("once-broken", v1.RunOnce, off)
+	kernel := broken.Spec.Template.KernelBoot.Kernel
+	broken.Spec.Template.KernelBoot.Kernel = "/nonexistent/vmlinuz"
 	uid := map[string]string{}
 	for _, vm := range []*v1.VirtualMachine{
+		broken,
 		w.vm("always-off", v1.RunAlways, off),
 		w.vm("rerun-off", v1.RunRerunOnFailure, off),
 		w.vm("rerun-panic", v1.RunRerunOnFailure, panics),
@@ -42,9 +46,21 @@ func TestRunStrategies(t *testing.T) {
 	}
 	w.act("manual-panic", v1.ActionStart, false)
 
+	// A start that fails is not the one run of a Once VM.
+	w.is("once-broken", v1.PrintableBackOff)
+	w.says("once-broken", "Its run strategy is Once: the first start that works is its one run.")
+	eventually(t, "the manifest is mended", func() bool { // a status that is written meanwhile makes it a conflict
+		vm := w.status("once-broken")
+		vm.Spec.Template.KernelBoot.Kernel = kernel
+		_, err := w.server.client.UpdateVM(t.Context(), vm)
+		return err == nil
+	})
+
 	// The guest shuts itself down.
 	w.boots("always-off", 2)
 	w.ended("rerun-off", uid["rerun-off"], "GuestShutdown", 1)
+	w.ended("once-broken", uid["once-broken"], "GuestShutdown", 1)
+	w.says("once-broken", "Stopped: it has had its one run.", "a start is refused")
 
 	// The guest crashes.
 	w.ended("manual-panic", uid["manual-panic"], "Crashed", 1)
@@ -79,11 +95,7 @@ func TestRunStrategies(t *testing.T) {
 	h := w.hostOf("rerun-destroyed")
 	w.virsh(h, "destroy", uid["rerun-destroyed"])
 	w.ended("rerun-destroyed", uid["rerun-destroyed"], "EndedByOutsider", 1)
-	for _, says := range []string{"somebody ended it on the host, not through Holdfast", `It stays off until somebody starts it: "holdfast start rerun-destroyed".`} {
-		if page := w.describe("rerun-destroyed"); !contains(page, says) {
-			t.Errorf("describe does not say %q:\n%s", says, page)
-		}
-	}
+	w.says("rerun-destroyed", "somebody ended it on the host, not through Holdfast", `It stays off until somebody starts it: "holdfast start rerun-destroyed".`)
 
 	// The guest shuts itself down while the server is dead. It is asked to by its power button, so that the server is dead for certain.
 	w.booted("rerun-unwatched")
@@ -103,7 +115,7 @@ func TestRunStrategies(t *testing.T) {
 	// What was off stays off under the new leader, and what a start asks for is had.
 	w.act("rerun-unwatched", v1.ActionStart, false)
 	w.boots("rerun-unwatched", 2)
-	for name, boots := range map[string]int{"rerun-off": 2, "rerun-destroyed": 1, "manual-panic": 2, "once-panic": 1, "once": 1, "halted": 0} {
+	for name, boots := range map[string]int{"rerun-off": 2, "rerun-destroyed": 1, "manual-panic": 2, "once-panic": 1, "once": 1, "once-broken": 1, "halted": 0} {
 		w.is(name, v1.PrintableStopped)
 		if on := w.hostsOf(uid[name], "--all"); len(on) != 0 {
 			t.Errorf("%s is off, and defined on %v", name, on)
@@ -111,29 +123,6 @@ func TestRunStrategies(t *testing.T) {
 		if n := len(w.beat(name).Boots); n != boots {
 			t.Errorf("%s was booted %d times, want %d", name, n, boots)
 		}
-	}
-}
-
-// TestOnceRetriesAFailedStart: a start that fails is not the one run of a Once VM.
-func TestOnceRetriesAFailedStart(t *testing.T) {
-	w := newWorld(t, 1)
-	vm := w.vm("once", v1.RunOnce, "hf.off=5")
-	kernel := vm.Spec.Template.KernelBoot.Kernel
-	vm.Spec.Template.KernelBoot.Kernel = "/nonexistent/vmlinuz"
-	made := w.create(vm)
-	w.is("once", v1.PrintableBackOff)
-	if page := w.describe("once"); !contains(page, "Its run strategy is Once: the first start that works is its one run.") {
-		t.Errorf("describe does not say that it is tried again:\n%s", page)
-	}
-	eventually(t, "the manifest is mended", func() bool { // a status that is written meanwhile makes it a conflict
-		vm := w.status("once")
-		vm.Spec.Template.KernelBoot.Kernel = kernel
-		_, err := w.server.client.UpdateVM(t.Context(), vm)
-		return err == nil
-	})
-	w.ended("once", made.Metadata.UID, "GuestShutdown", 1)
-	if page := w.describe("once"); !contains(page, "Stopped: it has had its one run.") {
-		t.Errorf("describe does not say that it is over:\n%s", page)
 	}
 }
 
@@ -211,14 +200,18 @@ func (w *world) hostOf(name string) lab.Host {
 	return lab.Host{}
 }
 
-// describe is what "holdfast describe vm" says.
-func (w *world) describe(name string) string {
+// says checks what "holdfast describe vm" says.
+func (w *world) says(name string, parts ...string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, binary, "--socket", w.server.socket, "describe", "vm", name).CombinedOutput()
+	page, err := exec.CommandContext(ctx, binary, "--socket", w.server.socket, "describe", "vm", name).CombinedOutput()
 	if err != nil {
-		w.t.Fatalf("describe %s: %v\n%s", name, err, out)
+		w.t.Fatalf("describe %s: %v\n%s", name, err, page)
 	}
-	return string(out)
+	for _, part := range parts {
+		if !contains(string(page), part) {
+			w.t.Errorf("describe vm %s does not say %q:\n%s", name, part, page)
+		}
+	}
 }
