@@ -331,6 +331,7 @@ claim "their disks are still there, as always" [ -s lab/shared/db.raw ]
 total=$(($(count_boots db) + $(count_boots web) + $(count_boots batch)))
 claim "db booted 2 times, web 3 times, batch once: $total boots, each asked for" eval 'booted db 2 && booted web 3 && booted batch 1'
 claim "no disk ever had two writers" eval 'one_writer db && one_writer web && one_writer batch'
+run 'holdfast host cordon host1 host2 host3'
 run 'holdfast delete host host1 host2 host3 --wait'
 run "kill $server"
 soon no_server "$dir/data" || fail "the server does not end"
