@@ -32,27 +32,39 @@ func serve(ctx context.Context, o cli.ServerOptions) (err error) {
 	}
 	defer listener.Close()
 	engine.TuneGC()
-	st, err := openStore(ctx, o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
+	// The store may take long to be there. Whoever asks meanwhile is told so by the API.
+	var st store.Store
+	api := apiserver.New(nil, apiserver.Options{
+		Log: o.Log, Version: o.Version, Leader: func() string { return leader(ctx, st) }, Metrics: prometheus.DefaultGatherer})
+	defer func() {
+		if st != nil {
+			err = errors.Join(err, st.Close())
+		}
+	}()
+	err = together(ctx,
+		func(ctx context.Context) error { return api.Serve(ctx, listener) },
+		func(ctx context.Context) (err error) {
+			if st, err = openStore(ctx, o); err != nil {
+				st = nil // and no pointer to nothing
+				return err
+			}
+			return control(ctx, o, st, api)
+		})
+	o.Log.Info("ended; guests run on")
+	return err
+}
+
+// control attaches the API to the store and runs the control plane until ctx ends.
+func control(ctx context.Context, o cli.ServerOptions, st store.Store, api *apiserver.Server) error {
 	reg := registry.New(st, time.Now)
 	config, err := reg.EnsureCluster(ctx)
 	if err != nil {
 		return fmt.Errorf("set up the cluster: %w", err)
 	}
-
+	api.Attach(reg)
 	name := processName()
-	api := apiserver.New(reg, apiserver.Options{
-		Log: o.Log, Version: o.Version, Leader: func() string { return leader(ctx, st) }, Metrics: prometheus.DefaultGatherer})
-	control := engine.New(engine.Options{Store: st, Driver: libvirt.Driver{}, Name: name, Log: o.Log})
 	o.Log.Info("serving", "socket", o.Socket, "cluster", config.Metadata.UID, "version", o.Version, "name", name)
-	err = together(ctx,
-		func(ctx context.Context) error { return api.Serve(ctx, listener) },
-		control.Run)
-	o.Log.Info("ended; guests run on")
-	return err
+	return engine.New(engine.Options{Store: st, Driver: libvirt.Driver{}, Name: name, Log: o.Log}).Run(ctx)
 }
 
 // openStore starts the embedded etcd, or reaches the one that is named.
@@ -60,6 +72,7 @@ func openStore(ctx context.Context, o cli.ServerOptions) (store.Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	if len(o.EtcdEndpoints) > 0 {
+		o.Log.Info("waiting for etcd", "endpoints", o.EtcdEndpoints, "at most", storeTimeout)
 		return etcd.Dial(ctx, etcd.DialOptions{Endpoints: o.EtcdEndpoints, Logger: o.Log})
 	}
 	return etcd.StartEmbedded(ctx, etcd.Options{Dir: filepath.Join(o.DataDir, "etcd"), Logger: o.Log})

@@ -42,9 +42,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	logged := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 	handler, pattern := s.mux.Handler(r)
-	if pattern == "" {
+	switch {
+	case pattern == "":
 		s.noRoute(logged, r, handler)
-	} else {
+	case r.URL.Path != healthURL && !s.awaitRegistry(r.Context()):
+		answerStarting(logged)
+	default:
 		s.mux.ServeHTTP(logged, r)
 	}
 	level := s.log.Debug

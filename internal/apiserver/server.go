@@ -29,12 +29,16 @@ type Options struct {
 
 // Server is the HTTP API.
 type Server struct {
+	// registry may be used once attached is closed.
 	registry *registry.Registry
+	attached chan struct{}
 	options  Options
 	log      *slog.Logger
 	mux      *http.ServeMux
 	// heartbeat is how often a quiet watch shows that it lives.
 	heartbeat time.Duration
+	// startPatience is how long a request waits for the registry.
+	startPatience time.Duration
 	// stopping is closed when the server shuts down: streams end then, everything else is answered first.
 	stopping chan struct{}
 	stopOnce sync.Once
@@ -49,10 +53,13 @@ const (
 	shutdownTimeout = 10 * time.Second
 )
 
-// New makes a server of a registry. It serves once it is given a listener.
+// New makes a server of a registry; nil: Attach gives it one later. It serves once it is given a listener.
 func New(reg *registry.Registry, o Options) *Server {
-	s := &Server{registry: reg, options: o, log: o.Log, mux: http.NewServeMux(), heartbeat: heartbeat,
-		stopping: make(chan struct{})}
+	s := &Server{options: o, log: o.Log, mux: http.NewServeMux(), heartbeat: heartbeat, startPatience: startPatience,
+		attached: make(chan struct{}), stopping: make(chan struct{})}
+	if reg != nil {
+		s.Attach(reg)
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -13,6 +13,9 @@ import (
 
 const systemTag = "Server"
 
+// healthURL is answered whatever the store does.
+const healthURL = "/healthz"
+
 // readyTimeout is how long the store may take to answer.
 const readyTimeout = 5 * time.Second
 
@@ -23,7 +26,7 @@ type Health struct {
 }
 
 func (s *Server) systemRoutes(api huma.API) {
-	register(api, huma.Operation{Method: http.MethodGet, Path: "/healthz", OperationID: "healthz", Summary: "Is the server alive?",
+	register(api, huma.Operation{Method: http.MethodGet, Path: healthURL, OperationID: "healthz", Summary: "Is the server alive?",
 		Tags: []string{systemTag}}, nil,
 		func(context.Context, *struct{}) (*output[Health], error) { return &output[Health]{Health{"ok"}}, nil })
 
