@@ -26,14 +26,15 @@ func run() int {
 	// The second Ctrl-C ends the program at once.
 	context.AfterFunc(ctx, stop)
 	return cli.Run(ctx, cli.Env{
-		In:      os.Stdin,
-		Out:     os.Stdout,
-		Err:     os.Stderr,
-		Width:   terminalWidth(os.Stderr),
-		Getenv:  os.Getenv,
-		Now:     time.Now,
-		Version: versionOrRevision(),
-		Serve:   serve,
+		In:          os.Stdin,
+		Out:         os.Stdout,
+		Err:         os.Stderr,
+		Width:       terminalWidth(os.Stderr),
+		Interactive: terminalWidth(os.Stdin) > 0,
+		Getenv:      os.Getenv,
+		Now:         time.Now,
+		Version:     versionOrRevision(),
+		Serve:       serve,
 	}, os.Args[1:])
 }
 

@@ -20,6 +20,8 @@ type Env struct {
 	Out, Err io.Writer
 	// Width is the width in columns of the terminal that Err is; zero means that it is none.
 	Width int
+	// Interactive: In is a terminal, so that somebody can be asked.
+	Interactive bool
 	// Getenv reads the environment; nil means that it is empty.
 	Getenv func(string) string
 	// Now is the clock; its location is the one that times are written in. Nil means the machine's.

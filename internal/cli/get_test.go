@@ -17,7 +17,7 @@ func (w *world) fleet() {
 		Capacity: v1.Resources{Memory: 8 << 30, CPUs: 8}, LibvirtVersion: "9.0.0", QEMUVersion: "7.2.0", Accelerator: "kvm",
 		Pools: []string{"local", "shared"}, Networks: []string{"default"}})
 	w.host("host2", v1.HostStatus{State: v1.HostUnreachable, Since: ago(2 * time.Minute), Message: "dial tcp 10.0.0.2:16509: no route to host",
-		Capacity: v1.Resources{Memory: 4 << 30, CPUs: 4}})
+		ConnectedAt: ago(time.Hour), RebootedAt: ago(time.Hour), LostAt: ago(3 * time.Minute), Capacity: v1.Resources{Memory: 4 << 30, CPUs: 4}})
 	w.host("host3", v1.HostStatus{})
 	w.ok("host", "cordon", "host3")
 

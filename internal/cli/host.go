@@ -15,8 +15,8 @@ import (
 )
 
 func newHost(a *app) *cobra.Command {
-	cmd := group(&cobra.Command{Use: "host", Short: "Add hosts, and keep new instances away from them"})
-	cmd.AddCommand(newHostAdd(a),
+	cmd := group(&cobra.Command{Use: "host", Short: "Add and remove hosts, keep new instances away from them, and say that one is down"})
+	cmd.AddCommand(newHostAdd(a), newHostRemove(a), newConfirmDown(a),
 		newCordon(a, "cordon", "Keep new instances away from hosts; what runs there runs on", (*client.Client).CordonHost, "cordoned"),
 		newCordon(a, "uncordon", "Let instances start on hosts again", (*client.Client).UncordonHost, "uncordoned"))
 	return cmd
@@ -62,6 +62,29 @@ virsh takes it.`,
 	cmd.Flags().StringVar(&reserved, "reserved-memory", "", "memory (`SIZE`) that is kept for the host itself and never promised, e.g. 4Gi")
 	o.flags(cmd)
 	return cmd
+}
+
+func newHostRemove(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove HOST...",
+		Short: "Make Holdfast forget hosts on which no virtual machine has anything",
+		Long: `Make Holdfast forget hosts, as "holdfast delete host" does. It is refused while a virtual machine runs there or has left its
+definition there; what was left on a host that is confirmed to be down does not count. Nothing is changed on the host itself.`,
+		Example:           "  holdfast host remove host3",
+		Args:              args(1, -1, "the name of a host"),
+		ValidArgsFunction: a.completeNames(&hostKind, -1),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			var refs []v1.ObjectRef
+			for _, w := range words {
+				name, err := nameOf(&hostKind, w)
+				if err != nil {
+					return err
+				}
+				refs = append(refs, v1.ObjectRef{Kind: v1.KindHost, Name: name})
+			}
+			return a.delete(cmd.Context(), &deleteOptions{}, refs)
+		},
+	}
 }
 
 // awaitHost waits until the host is up; one that is refused will not be, so then it ends.

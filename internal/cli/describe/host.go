@@ -36,6 +36,21 @@ func Host(w io.Writer, h *v1.Host, vms []v1.VirtualMachine, events []v1.Event, n
 		p.field("Pools", "%s", strings.Join(st.Pools, ", "))
 		p.field("Networks", "%s", strings.Join(st.Networks, ", "))
 	})
+	p.section("Connection", func(p *page) {
+		st := &h.Status
+		if !st.ConnectedAt.IsZero() {
+			p.field("Connected", "%s", human.Ago(st.ConnectedAt, now))
+		}
+		if !st.LostAt.IsZero() {
+			p.field("Lost last", "%s", human.Ago(st.LostAt, now))
+		}
+		if !st.RebootedAt.IsZero() {
+			p.field("Reboot seen", "%s", human.Ago(st.RebootedAt, now))
+		}
+		if word := h.Spec.ConfirmedDown; word != nil {
+			p.field("Confirmed down", "%s, by %s", human.Ago(word.At, now), cmp.Or(word.By, "somebody"))
+		}
+	})
 	p.section("Capacity", func(p *page) { capacity(p, h, vms) })
 	p.section("Virtual machines", func(p *page) {
 		var rows [][]string

@@ -13,6 +13,12 @@ func TestHost(t *testing.T) {
 	}
 	cordoned := host(v1.HostUp, "")
 	cordoned.Spec.Unschedulable = true
+	down := host(v1.HostUnreachable, "no route to host")
+	down.Spec.ConfirmedDown = &v1.ConfirmedDown{By: "ann", At: ago(time.Minute)}
+	down.Status.LostAt, down.Status.FencedAt = ago(3*time.Minute), ago(time.Minute)
+	again := *down
+	lostAnew := &again
+	lostAnew.Status.LostAt = ago(30 * time.Second)
 	removed := host(v1.HostUp, "")
 	at := ago(time.Second)
 	removed.Metadata.DeletionTimestamp = &at
@@ -26,7 +32,14 @@ func TestHost(t *testing.T) {
 		{"cordoned", cordoned, 0, Answer{"Up since 2m ago (19:58:00), and cordoned.", "Its libvirt answers; an admin keeps new instances away.",
 			`Nothing new starts there, and what runs is left running, until "holdfast host uncordon lab-1".`}},
 		{"unreachable", host(v1.HostUnreachable, "no route to host"), 2, Answer{"Unreachable since 2m ago (19:58:00): what runs there is unknown.", "Its libvirt does not answer: no route to host.",
-			"It is tried again all the time. Until it answers nothing starts there, and what it runs or ran (2 VMs) does not start elsewhere, so that nothing runs twice."}},
+			"It is tried again all the time. Until it answers nothing starts there, and what it runs or ran (2 VMs) does not start elsewhere, so that nothing runs twice. If it is down, and you know it: \"holdfast host confirm-down lab-1\"."}},
+		{"confirmed down", down, 0, Answer{"Unreachable since 2m ago (19:58:00), and confirmed to be down.",
+			"Its libvirt does not answer: no route to host. It was confirmed by ann 1m ago (19:59:00) that it is down.",
+			"What it ran starts elsewhere, as far as it is wanted on. It is tried again all the time; when it answers and still runs any of it, " +
+				`that is switched off at once. If it is gone for good: "holdfast host remove lab-1".`}},
+		{"lost anew", lostAnew, 0, Answer{"Unreachable since 2m ago (19:58:00): what runs there is unknown.", "Its libvirt does not answer: no route to host.",
+			"It is tried again all the time. Until it answers nothing starts there, and what it runs or ran (0 VMs) does not start elsewhere, " +
+				`so that nothing runs twice. If it is down, and you know it: "holdfast host confirm-down lab-1".`}},
 		{"refused", host(v1.HostRefused, "its host UUID is also that of lab-2"), 0, Answer{"Refused since 2m ago (19:58:00): it answers, and must not be used.",
 			"Its host UUID is also that of lab-2.", "Nothing starts there. Remove the cause; the host is looked at again each time it is connected."}},
 		{"connecting", &v1.Host{}, 0, Answer{"Connecting.", "It was added, or the control plane started, and its libvirt has not answered yet.",

@@ -104,15 +104,22 @@ func (s situation) outOfReach(i *v1.Instance) Answer {
 	a := Answer{
 		State: fmt.Sprintf("Unknown: it was %s on %s, which is out of reach.", phaseWord(i), i.Host),
 		Why:   s.silence(i.Host),
-		Next: "As soon as the host answers it is looked at, and what still runs is left running. Until then nothing of it starts " +
-			"elsewhere, so that it never runs twice.",
+		Next:  "As soon as the host answers it is looked at, and what still runs is left running. " + s.notTwice(i.Host),
 	}
 	if i.Stop != nil {
 		a.Next = fmt.Sprintf("The %s asked for%s %s is recorded and carried out as soon as the host answers. %s",
-			stopWord(i.Stop), by(i.Stop.By), human.Ago(i.Stop.At, s.now),
-			"Until then nothing of it starts elsewhere, so that it never runs twice.")
+			stopWord(i.Stop), by(i.Stop.By), human.Ago(i.Stop.At, s.now), s.notTwice(i.Host))
 	}
 	return a
+}
+
+// notTwice says why nothing starts elsewhere, and who can change that.
+func (s situation) notTwice(host string) string {
+	text := "Until then nothing of it starts elsewhere, so that it never runs twice."
+	if s.hosts[host] != nil {
+		text += fmt.Sprintf(` If the host is down, and you know it: "holdfast host confirm-down %s".`, host)
+	}
+	return text
 }
 
 // silence says why nothing is known of a host.

@@ -201,7 +201,8 @@ func TestVM(t *testing.T) {
 			"Unknown: it was running on lab-1, which is out of reach.",
 			"Host lab-1 has not answered since 2m ago (19:58:00): dial tcp 10.0.0.1:16509: no route to host.",
 			"As soon as the host answers it is looked at, and what still runs is left running. " +
-				"Until then nothing of it starts elsewhere, so that it never runs twice."}},
+				"Until then nothing of it starts elsewhere, so that it never runs twice. " +
+				`If the host is down, and you know it: "holdfast host confirm-down lab-1".`}},
 		{"host out of reach, stop recorded", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance = on(v1.PhaseRunning)
 			vm.Status.Instance.Stop = &v1.StopRequest{Reason: v1.StopReasonStop, By: "bob", At: ago(time.Minute), Force: true}
@@ -209,7 +210,8 @@ func TestVM(t *testing.T) {
 			"Unknown: it was running on lab-1, which is out of reach.",
 			"Host lab-1 has not answered since 2m ago (19:58:00): dial tcp 10.0.0.1:16509: no route to host.",
 			"The forced stop asked for by bob 1m ago (19:59:00) is recorded and carried out as soon as the host answers. " +
-				"Until then nothing of it starts elsewhere, so that it never runs twice."}},
+				"Until then nothing of it starts elsewhere, so that it never runs twice. " +
+				`If the host is down, and you know it: "holdfast host confirm-down lab-1".`}},
 		{"stopping", web(func(vm *v1.VirtualMachine) {
 			vm.Status.Hold = &v1.Hold{}
 			vm.Status.Instance = on(v1.PhaseRunning)
