@@ -11,7 +11,6 @@ import (
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
 	"github.com/holdfast-vm/holdfast/internal/cli/explain"
-	"github.com/holdfast-vm/holdfast/internal/cli/progress"
 )
 
 func newHost(a *app) *cobra.Command {
@@ -55,7 +54,11 @@ virsh takes it.`,
 				fmt.Fprintf(a.Out, "host/%s added\n", words[0])
 				return nil
 			}
-			return a.awaitHost(cmd.Context(), c, o, words[0])
+			if err := a.awaitHosts(cmd.Context(), c, o.timeout, words[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "host/%s added and up\n", words[0])
+			return nil
 		},
 	}
 	cmd.Flags().StringToStringVar(&labels, "label", nil, "label of the host: `key=value`; may be repeated")
@@ -69,8 +72,10 @@ func newHostRemove(a *app) *cobra.Command {
 		Use:   "remove HOST...",
 		Short: "Make Holdfast forget hosts on which no virtual machine has anything",
 		Long: `Make Holdfast forget hosts, as "holdfast delete host" does. It is refused while a virtual machine runs there or has left its
-definition there; what was left on a host that is confirmed to be down does not count. Nothing is changed on the host itself.`,
-		Example:           "  holdfast host remove host3",
+definition there; what was left on a host that is confirmed to be down does not count. A host that is Up must be cordoned first.
+Nothing is changed on the host itself.`,
+		Example: `  holdfast host cordon host3
+  holdfast host remove host3`,
 		Args:              args(1, -1, "the name of a host"),
 		ValidArgsFunction: a.completeNames(&hostKind, -1),
 		RunE: func(cmd *cobra.Command, words []string) error {
@@ -85,40 +90,6 @@ definition there; what was left on a host that is confirmed to be down does not 
 			return a.delete(cmd.Context(), &deleteOptions{}, refs)
 		},
 	}
-}
-
-// awaitHost waits until the host is up; one that is refused will not be, so then it ends.
-func (a *app) awaitHost(ctx context.Context, c *client.Client, o *waitOptions, name string) error {
-	ctx, cancel := o.context(ctx)
-	defer cancel()
-	p := progress.New(a.Err, a.Width, "host/"+name)
-	host, err := c.WaitHost(ctx, name, func(h *v1.Host) (bool, error) {
-		switch {
-		case h == nil:
-			return false, notFound("host/%s was deleted while waiting", name)
-		case h.Status.State == v1.HostRefused:
-			return false, refused("host/%s: %s", name, hostWhy(h, a.Now()))
-		case h.Status.State == v1.HostUp:
-			return true, nil
-		}
-		line := hostState(h)
-		if m := h.Status.Message; m != "" {
-			line += ": " + m
-		}
-		p.Say("host/"+name, line)
-		return false, nil
-	})
-	if errors.Is(err, context.DeadlineExceeded) {
-		why := "the server did not say how it is"
-		if host != nil {
-			why = hostWhy(host, a.Now())
-		}
-		return timedOut("host/%s is added, but not up after %s: %s", name, o.timeout, why)
-	}
-	if err == nil {
-		fmt.Fprintf(a.Out, "host/%s added and up\n", name)
-	}
-	return err
 }
 
 func hostWhy(h *v1.Host, now time.Time) string {
