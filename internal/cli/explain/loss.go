@@ -9,7 +9,7 @@ import (
 
 // What becomes of VMs when somebody vouches for their host being down: said before, so that nobody has to guess.
 
-// lastGasp is how long before a host is lost its guests' shutdowns are taken for its doing, as the control plane does.
+// lastGasp is how long before a host is lost its guests' clean ends are taken for its doing, as the control plane does.
 const lastGasp = time.Minute
 
 // Loss says what becomes of a VM when its host is confirmed to be down.
@@ -24,7 +24,7 @@ type Loss struct {
 func AfterLoss(vm *v1.VirtualMachine, h *v1.Host) (Loss, bool) {
 	in := vm.Status.Instance
 	if in == nil || in.Host != h.Metadata.Name {
-		return afterShutdown(vm, h)
+		return afterLastGasp(vm, h)
 	}
 	strategy := vm.Spec.EffectiveRunStrategy()
 	switch {
@@ -40,16 +40,17 @@ func AfterLoss(vm *v1.VirtualMachine, h *v1.Host) (Loss, bool) {
 	return Loss{Why: fmt.Sprintf("its run strategy is %s", strategy)}, true
 }
 
-// afterShutdown is about a guest that shut down just before its host was lost: the host's doing, then.
-func afterShutdown(vm *v1.VirtualMachine, h *v1.Host) (Loss, bool) {
+// afterLastGasp is about a guest that ended cleanly just before its host was lost: the host's doing, then.
+func afterLastGasp(vm *v1.VirtualMachine, h *v1.Host) (Loss, bool) {
 	st, lost := &vm.Status, h.Status.LostAt
 	if st.Instance != nil || st.Hold != nil || st.Finished == nil || len(st.History) == 0 || lost.IsZero() ||
 		vm.Metadata.DeletionTimestamp != nil || vm.Spec.EffectiveRunStrategy() != v1.RunRerunOnFailure {
 		return Loss{}, false
 	}
 	e := st.History[0]
-	if e.Host != h.Metadata.Name || e.Reason != "GuestShutdown" || e.EndedAt.Before(lost.Add(-lastGasp)) || e.EndedAt.After(lost) {
+	clean := e.Reason == "GuestShutdown" || e.Reason == "EndedByOutsider"
+	if !clean || e.Host != h.Metadata.Name || e.EndedAt.Before(lost.Add(-lastGasp)) || e.EndedAt.After(lost) {
 		return Loss{}, false
 	}
-	return Loss{Starts: true, Why: "its guest shut down while the host was going down"}, true
+	return Loss{Starts: true, Why: "it ended while the host was going down"}, true
 }

@@ -19,10 +19,10 @@ func TestAfterLoss(t *testing.T) {
 	stopping := func(reason string) func(*v1.VirtualMachine) {
 		return func(vm *v1.VirtualMachine) { vm.Status.Instance.Stop = &v1.StopRequest{Reason: reason} }
 	}
-	shutDown := func(before time.Duration) func(*v1.VirtualMachine) {
+	ended := func(reason string, before time.Duration) func(*v1.VirtualMachine) {
 		return func(vm *v1.VirtualMachine) {
 			vm.Status.Instance, vm.Status.Finished = nil, &v1.Finished{}
-			vm.Status.History = []v1.End{{Host: "h1", Reason: "GuestShutdown", EndedAt: ago(time.Hour + before)}}
+			vm.Status.History = []v1.End{{Host: "h1", Reason: reason, EndedAt: ago(time.Hour + before)}}
 		}
 	}
 	for name, c := range map[string]struct {
@@ -44,9 +44,11 @@ func TestAfterLoss(t *testing.T) {
 			Loss{false, "it is being deleted"}},
 		"elsewhere":         {on(v1.RunAlways, func(vm *v1.VirtualMachine) { vm.Status.Instance.Host = "h2" }), false, Loss{}},
 		"without":           {on(v1.RunAlways, func(vm *v1.VirtualMachine) { vm.Status.Instance = nil }), false, Loss{}},
-		"just shut":         {on(v1.RunRerunOnFailure, shutDown(50*time.Second)), true, Loss{true, "its guest shut down while the host was going down"}},
-		"shut long ago":     {on(v1.RunRerunOnFailure, shutDown(70*time.Second)), false, Loss{}},
-		"manual, just shut": {on(v1.RunManual, shutDown(50*time.Second)), false, Loss{}},
+		"just shut":         {on(v1.RunRerunOnFailure, ended("GuestShutdown", 50*time.Second)), true, Loss{true, "it ended while the host was going down"}},
+		"just saved":        {on(v1.RunRerunOnFailure, ended("EndedByOutsider", 50*time.Second)), true, Loss{true, "it ended while the host was going down"}},
+		"just crashed":      {on(v1.RunRerunOnFailure, ended("Crashed", 50*time.Second)), false, Loss{}},
+		"shut long ago":     {on(v1.RunRerunOnFailure, ended("GuestShutdown", 70*time.Second)), false, Loss{}},
+		"manual, just shut": {on(v1.RunManual, ended("GuestShutdown", 50*time.Second)), false, Loss{}},
 	} {
 		if got, touched := AfterLoss(c.vm, host); got != c.want || touched != c.touched {
 			t.Errorf("%s: %+v %v, want %+v %v", name, got, touched, c.want, c.touched)
