@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 	"github.com/holdfast-vm/holdfast/internal/hypervisor/sim"
 	"github.com/holdfast-vm/holdfast/internal/invariant"
 	"github.com/holdfast-vm/holdfast/internal/store/layout"
@@ -91,6 +92,28 @@ func (r *recorder) definedLate(uid string) bool {
 		}
 	}
 	return late
+}
+
+// fate is what the hosts have shown of a VM's guests.
+type fate struct {
+	// ran: one was running. endedWell: one shut itself down, or somebody else ended it on its host.
+	ran, endedWell bool
+}
+
+func (r *recorder) fate(uid string) (f fate) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.outside {
+		d, ok := e.Fact.(invariant.Domain)
+		switch {
+		case !ok || d.UUID != uid:
+		case d.State == hypervisor.DomainRunning:
+			f.ran = true
+		case d.By == invariant.ByOutsider, d.By == invariant.ByGuest && d.Why == hypervisor.WhyShutdown:
+			f.endedWell = true
+		}
+	}
+	return f
 }
 
 // asked is at which revision each VM's newest spec and each action became durable, by uid.

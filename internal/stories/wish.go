@@ -28,7 +28,7 @@ func (w *World) Unhappy() []string {
 	for _, vm := range vms {
 		known[vm.Metadata.UID] = true
 		running := w.running(vm.Metadata.UID)
-		wish := wishOf(vm, actions, asked)
+		wish := wishOf(vm, actions, asked, w.rec.fate(vm.Metadata.UID))
 		say := func(what string) {
 			out = append(out, fmt.Sprintf("VM %s (%s, %s) %s; it runs %d times, its status is %s", vm.Metadata.Name, vm.Spec.RunStrategy,
 				vm.Metadata.UID, what, running, vm.Status.PrintableStatus))
@@ -80,9 +80,9 @@ const (
 )
 
 // wishOf is what the owner of a VM wants at the end. asked has the revision of each newest spec and each action, by uid. A Manual VM
-// that was started may run or have ended by itself since. A stop from before the last edit is not judged: what it means depends on
-// what the VM was then.
-func wishOf(vm *v1.VirtualMachine, actions []*v1.Action, asked map[string]int64) wish {
+// that was started may run or have ended by itself since, and so may a Once VM whose guest has run, and a RerunOnFailure VM one of whose
+// guests has ended well. A stop from before the last edit is not judged: what it means depends on what the VM was then.
+func wishOf(vm *v1.VirtualMachine, actions []*v1.Action, asked map[string]int64, guests fate) wish {
 	last, before := v1.ActionType(""), v1.ActionType("")
 	for _, a := range actions {
 		switch {
@@ -95,9 +95,19 @@ func wishOf(vm *v1.VirtualMachine, actions []*v1.Action, asked map[string]int64)
 	}
 	edited := vm.Metadata.Generation > 1
 	switch vm.Spec.RunStrategy {
-	case v1.RunRerunOnFailure, v1.RunOnce: // whether it runs depends on how its last instance ended
-		if last == v1.ActionStop {
+	case v1.RunRerunOnFailure:
+		switch {
+		case last == v1.ActionStop:
 			return wantOff
+		case !guests.endedWell && (last != "" || before != v1.ActionStop):
+			return wantOn
+		}
+	case v1.RunOnce:
+		switch {
+		case last == v1.ActionStop:
+			return wantOff
+		case !guests.ran && !edited:
+			return wantOn
 		}
 	case v1.RunHalted:
 		return wantOff
