@@ -88,7 +88,7 @@ func (t *term) split(u unit) []*part {
 				main.put(layout.ActionStatusKey(w.Namespace, w.Name), u.values[i])
 			}
 		case core.DeleteAction:
-			delete(t.book.actions, core.VMKey{Namespace: w.Namespace, Name: w.Name})
+			delete(t.book.actions, core.VMKey(w))
 			main.deletes = append(main.deletes, layout.ActionSpecKey(w.Namespace, w.Name), layout.ActionStatusKey(w.Namespace, w.Name))
 		case core.ReleaseRevisions:
 			if e := t.book.vms[w.Key]; e != nil && e.uid == w.UID {

@@ -41,11 +41,9 @@ func init() {
 	if len(os.Args) != 3 || os.Args[0] != hostCommand {
 		return
 	}
-	if err := hostMain(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", hostCommand, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	err := hostMain() // returns only when it could not be a host
+	fmt.Fprintf(os.Stderr, "%s: %v\n", hostCommand, err)
+	os.Exit(1)
 }
 
 func hostMain() error {

@@ -46,7 +46,7 @@ func Check() error {
 				why = append(why, fmt.Sprintf("%s (%s)", r.pkg, r.why))
 			}
 		}
-		problems = append(problems, fmt.Errorf("Debian packages are missing: %s. Install them with \"hack/packages.sh\", or:\n"+
+		problems = append(problems, fmt.Errorf("packages of Debian are missing: %s. Install them with \"hack/packages.sh\", or:\n"+
 			"  apt-get install --no-install-recommends %s", strings.Join(why, ", "), strings.Join(missing, " ")))
 	}
 	return errors.Join(problems...)

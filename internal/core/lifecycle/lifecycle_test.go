@@ -100,8 +100,8 @@ func TestDelayGrowsToItsCap(t *testing.T) {
 
 func TestDelayIsTheSameEachTimeAndSpreads(t *testing.T) {
 	p := PolicyOf(v1.CrashLoopPolicy{})
-	if p.Delay("a", 3) != p.Delay("a", 3) {
-		t.Error("the same failure of the same VM waits differently")
+	if first, again := p.Delay("a", 3), p.Delay("a", 3); first != again {
+		t.Errorf("the same failure of the same VM waits %s, then %s", first, again)
 	}
 	if p.Delay("a", 3) == p.Delay("b", 3) {
 		t.Error("two VMs that failed together come back together")
