@@ -32,10 +32,11 @@ type term struct {
 	own []core.Event
 	// queue holds decisions that are not durable, in order; the first of them may be in the writer's hands already.
 	queue []unit
-	// batches go to the writer, which gives each back once it is durable. At most one is under way.
+	// batches go to the writer, which gives each back once it is durable. At most two are under way: one that is being written,
+	// and a full one that waits for it, so that the writer need not wait for the loop.
 	batches chan *batch
 	durable chan *batch
-	writing bool
+	writing int
 }
 
 // inboxSize is how many observations may wait for the loop before those who bring them have to.
@@ -48,7 +49,7 @@ const gather = 512
 func newTerm(o *Options, lease store.Term, c decider, end context.CancelCauseFunc) *term {
 	t := &term{
 		o: o, lease: lease, clock: newClock(), core: c, book: newBook(), news: newNews(o), end: end,
-		inbox: make(chan core.Event, inboxSize), batches: make(chan *batch, 1), durable: make(chan *batch, 1),
+		inbox: make(chan core.Event, inboxSize), batches: make(chan *batch, 2), durable: make(chan *batch, 2),
 	}
 	return t
 }
@@ -143,21 +144,18 @@ func (t *term) decide() {
 	for _, n := range ready.Notices {
 		t.news.add(now, n)
 	}
-	if t.writing {
-		return
-	}
-	if len(t.queue) < t.o.ObjectsPerTxn || t.news.overdue(now) {
+	if t.writing == 0 && len(t.queue) < t.o.ObjectsPerTxn || t.news.overdue(now) {
 		t.queue = append(t.queue, t.news.flush(now)...)
 	}
-	if len(t.queue) > 0 {
-		t.writing = true
-		t.batches <- t.pack()
+	for t.writing == 0 && len(t.queue) > 0 || t.writing == 1 && len(t.queue) >= t.o.ObjectsPerTxn {
+		t.writing++
+		t.batches <- t.pack() // has room for both
 	}
 }
 
 // carryOut sends the commands of a batch that is durable.
 func (t *term) carryOut(b *batch) {
-	t.writing = false
+	t.writing--
 	for _, o := range b.orders {
 		if !t.hosts.send(o) {
 			t.own = append(t.own, core.CommandDone{ID: o.ID, Outcome: core.Unsent, Message: "the host is not known any more"})
@@ -180,7 +178,7 @@ func (t *term) untilNext() time.Duration {
 	if at, ok := t.core.NextDeadline(); ok {
 		wait = min(wait, at.Sub(now))
 	}
-	if at, ok := t.news.nextFlush(); ok && !t.writing {
+	if at, ok := t.news.nextFlush(); ok && t.writing == 0 {
 		wait = min(wait, at.Sub(now))
 	}
 	return max(wait, shortestWait)

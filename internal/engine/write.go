@@ -24,7 +24,7 @@ func (t *term) write(ctx context.Context) {
 			t.end(fmt.Errorf("write %d keys: %w", len(b.changes), err))
 			return
 		}
-		t.durable <- b // has room: the loop gives the next batch only after this one
+		t.durable <- b // has room for all that are under way
 	}
 }
 
