@@ -36,6 +36,9 @@ const (
 	waitBackOff       = "CrashLoopBackOff"
 )
 
+// conditionRestartRequired is True when a running instance is built from an older template.
+const conditionRestartRequired = "RestartRequired"
+
 // command is what to type to do something to the VM.
 func command(verb string, vm *v1.VirtualMachine, flags ...string) string {
 	words := append([]string{"holdfast", verb, vm.Metadata.Name}, flags...)

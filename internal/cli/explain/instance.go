@@ -40,7 +40,7 @@ func (s situation) running(i *v1.Instance) Answer {
 		why = join(why, fmt.Sprintf("It runs again after %s; the last was %s: %s",
 			failures(c.ConsecutiveFailures), human.Ago(c.LastFailure.EndedAt, s.now), ended(c.LastFailure)))
 	}
-	if i.Generation < s.vm.Metadata.Generation {
+	if s.restartRequired() {
 		next = join(next, s.whenEditApplies())
 	}
 	return Answer{State: fmt.Sprintf("Running on %s since %s.", i.Host, human.Ago(i.RunningAt, s.now)), Why: why, Next: next}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/cli/human"
@@ -56,13 +57,19 @@ func (s situation) howLong() string {
 	return "It stays on. When the instance ends, however it does, a new one follows."
 }
 
+// restartRequired reports whether the machine that runs is another than the manifest's.
+func (s situation) restartRequired() bool {
+	return slices.ContainsFunc(s.vm.Status.Conditions, func(c v1.Condition) bool {
+		return c.Type == conditionRestartRequired && c.Status == v1.ConditionTrue
+	})
+}
+
 // whenEditApplies says what becomes of an edit of a VM that runs.
 func (s situation) whenEditApplies() string {
 	if s.vm.Spec.EffectiveRunStrategy() == v1.RunOnce {
-		return "The manifest has changed since it started: what concerns the machine itself does not apply any more, because no other " +
-			"instance follows."
+		return "The machine in its manifest has changed since it started, which changes nothing any more: no other instance follows."
 	}
-	return fmt.Sprintf("The manifest has changed since it started: what concerns the machine itself applies to the next instance (%s).",
+	return fmt.Sprintf("The machine in its manifest has changed since it started; that applies to the next instance (%s).",
 		command("restart", s.vm))
 }
 

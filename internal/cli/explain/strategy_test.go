@@ -90,12 +90,12 @@ func TestVMByStrategy(t *testing.T) {
 			"It was stopped by alice 1m ago (19:59:00), and the hold that this put on it keeps it off, whatever its run strategy (Once).",
 			`It stays off until somebody starts it: "holdfast start web" lifts the hold.`}},
 		{"Once, running", once(func(vm *v1.VirtualMachine) {
-			vm.Status.Instance, vm.Status.Run, vm.Metadata.Generation = on(v1.PhaseRunning), &v1.Run{At: ago(6 * time.Minute)}, 2
+			vm.Status.Instance, vm.Status.Run, vm.Status.Conditions = on(v1.PhaseRunning), &v1.Run{At: ago(6 * time.Minute)}, restartRequired
 		}), fleet, Answer{
 			"Running on lab-1 since 4m ago (19:56:00).",
 			"Its run strategy is Once, and this is its one run.",
 			`It stays on until the guest ends, however it does, or somebody stops it: "holdfast stop web". Then it is over, and not started again. ` +
-				"The manifest has changed since it started: what concerns the machine itself does not apply any more, because no other instance follows."}},
+				"The machine in its manifest has changed since it started, which changes nothing any more: no other instance follows."}},
 		{"Once, being stopped", once(func(vm *v1.VirtualMachine) {
 			vm.Status.Instance, vm.Status.Hold = on(v1.PhaseRunning), &v1.Hold{}
 			vm.Status.Instance.Stop = &v1.StopRequest{Reason: v1.StopReasonStop, By: "alice", At: ago(10 * time.Second), Deadline: now.Add(time.Minute)}

@@ -39,8 +39,9 @@ var (
 	fleet = Hosts{"lab-1": up, "lab-2": up}
 	dark  = Hosts{"lab-1": lost, "lab-2": up}
 
-	crashed  = v1.End{Instance: "i5", Host: "lab-2", Phase: v1.PhaseFailed, Reason: "Crashed", Message: "the guest panicked", EndedAt: ago(30 * time.Second)}
-	shutDown = v1.End{Host: "lab-1", Phase: v1.PhaseSucceeded, Reason: "GuestShutdown", Message: "the guest shut itself down", EndedAt: ago(26 * time.Minute)}
+	crashed         = v1.End{Instance: "i5", Host: "lab-2", Phase: v1.PhaseFailed, Reason: "Crashed", Message: "the guest panicked", EndedAt: ago(30 * time.Second)}
+	restartRequired = []v1.Condition{{Type: "RestartRequired", Status: v1.ConditionTrue, Message: "spec.template (memory) has changed"}}
+	shutDown        = v1.End{Host: "lab-1", Phase: v1.PhaseSucceeded, Reason: "GuestShutdown", Message: "the guest shut itself down", EndedAt: ago(26 * time.Minute)}
 )
 
 // explained is a situation, and what is to be said about it.
@@ -81,13 +82,13 @@ func TestVM(t *testing.T) {
 			"Running on lab-1 since 4m ago (19:56:00).",
 			"Its run strategy is Always. It runs again after 1 failure; the last was 30s ago (19:59:30): the guest panicked.",
 			"It stays on. When the instance ends, however it does, a new one follows."}},
-		{"running an older generation", web(func(vm *v1.VirtualMachine) {
-			vm.Status.Instance, vm.Metadata.Generation = on(v1.PhaseRunning), 2
+		{"running an older template", web(func(vm *v1.VirtualMachine) {
+			vm.Status.Instance, vm.Status.Conditions = on(v1.PhaseRunning), restartRequired
 		}), fleet, Answer{
 			"Running on lab-1 since 4m ago (19:56:00).",
 			"Its run strategy is Always.",
-			`It stays on. When the instance ends, however it does, a new one follows. The manifest has changed since it started: ` +
-				`what concerns the machine itself applies to the next instance ("holdfast restart web").`}},
+			`It stays on. When the instance ends, however it does, a new one follows. The machine in its manifest has ` +
+				`changed since it started; that applies to the next instance ("holdfast restart web").`}},
 		{"stopped by a hold", web(func(vm *v1.VirtualMachine) {
 			vm.Metadata.Namespace = "prod"
 			vm.Status.Hold = &v1.Hold{By: "alice", At: ago(2*time.Hour + time.Minute)}
