@@ -22,7 +22,7 @@ const (
 // enqueue puts the VM into the start queue; it may start in this very Step.
 func (c *Core) enqueue(v *fleet.VM) {
 	v.Refine()
-	if c.queue.Put(v.UID, v.Class) && !v.Fresh {
+	if c.queue.Put(v.UID, v.Class()) && !v.Fresh {
 		v.Fresh = true
 		c.fresh = append(c.fresh, v)
 		c.retry = true
@@ -44,7 +44,7 @@ func (c *Core) admit() {
 			c.launch(v, c.hosts[h.Name])
 			return startqueue.Started
 		}
-		c.labelClass(v.Class, placement.Explain(&v.Need, c.views))
+		c.labelClass(v.Class(), placement.Explain(&v.Need, c.views))
 		return startqueue.ClassBlocked
 	})
 }

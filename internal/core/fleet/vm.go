@@ -18,9 +18,9 @@ type VM struct {
 	Strategy             v1.RunStrategy
 	// Deleted: a user asked for deletion; Force: without asking the guest.
 	Deleted, DeleteForce bool
-	// Need is what a host must offer; Class its placement class.
+	// Need is what a host must offer; class its placement class, empty until somebody asks for it.
 	Need  placement.Requirement
-	Class string
+	class string
 	// KeepsState: the VM's NVRAM is a file of the host that only its libvirt can remove, through the definition; so that stays
 	// while the VM is off.
 	KeepsState bool
@@ -95,12 +95,13 @@ func (v *VM) Digest(o *v1.VirtualMachine) {
 		n.Networks = add(n.Networks, nic.Network)
 	}
 	n.Selector = Labels(o.Spec.Placement.HostSelector)
-	v.Need = n
+	v.Need, v.class = n, ""
 	v.Refine()
 }
 
 // Refine completes Need with what the status knows: the machine type that was resolved, the host that has the NVRAM.
 func (v *VM) Refine() {
+	before := v.Need
 	if v.Status.MachineAlias == v.Need.MachineType && v.Status.MachineType != "" {
 		v.Need.MachineType = v.Status.MachineType
 	}
@@ -108,7 +109,17 @@ func (v *VM) Refine() {
 	if v.Need.UEFI && len(v.Status.Leftovers) > 0 {
 		v.Need.StateHost = v.Status.Leftovers[0]
 	}
-	v.Class = v.Need.Class()
+	if v.Need.MachineType != before.MachineType || v.Need.StateHost != before.StateHost {
+		v.class = ""
+	}
+}
+
+// Class is Need's placement class.
+func (v *VM) Class() string {
+	if v.class == "" {
+		v.class = v.Need.Class()
+	}
+	return v.class
 }
 
 // Ref names the VM in notices.
