@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -17,16 +18,20 @@ type powerOptions struct {
 	action    v1.ActionType
 	force     bool
 	requestID string
-	wait      waitOptions
+	// runStrategy to set before a start; empty leaves it as it is.
+	runStrategy string
+	wait        waitOptions
 }
 
 func newStart(a *app) *cobra.Command {
 	return a.powerCommand(v1.ActionStart, false, "Start virtual machines, and lift the hold that a stop put on them",
 		`Start virtual machines. A start lifts the hold that a stop put on a VM, starts one that is in back-off at once, and one that its
-guest has shut down again. It is refused for a VM that is Halted and for one whose run strategy is Once and that has run: its
-manifest has to say otherwise first. The run strategy is never changed.`,
+guest has shut down again. It is refused for a VM that is Halted and for one whose run strategy is Once and that has run, unless
+--run-strategy sets another. Nothing else changes the run strategy here; a manifest that says otherwise sets it back when it is
+applied.`,
 		`  holdfast start web
-  holdfast start web db --wait --timeout 2m`)
+  holdfast start web db --wait --timeout 2m
+  holdfast start web --run-strategy Always`)
 }
 
 func newStop(a *app) *cobra.Command {
@@ -74,11 +79,18 @@ The request is durable once this command says so: it takes effect exactly once, 
 	if canForce {
 		cmd.Flags().BoolVar(&o.force, "force", false, "switch the guest off now, without asking it to shut down: as pulling its plug")
 	}
+	if action == v1.ActionStart {
+		cmd.Flags().StringVar(&o.runStrategy, "run-strategy", "", "set this run `STRATEGY` first: "+strings.Join(runStrategies, ", "))
+		a.complete(cmd, "run-strategy", fixed(runStrategies...))
+	}
 	cmd.Flags().StringVar(&o.requestID, "request-id", "",
 		"`NAME` of this request: sent again, by whomever, it has its effect once (default: a random one)")
 	o.wait.flags(cmd)
 	return cmd
 }
+
+// runStrategies under which a VM can be started.
+var runStrategies = []string{string(v1.RunAlways), string(v1.RunRerunOnFailure), string(v1.RunManual), string(v1.RunOnce)}
 
 // power asks for the action on every VM, and then waits for all of them side by side.
 func (a *app) power(ctx context.Context, o *powerOptions, names []string) error {
@@ -106,7 +118,7 @@ func (a *app) power(ctx context.Context, o *powerOptions, names []string) error 
 	waits.Wait()
 	for _, r := range asked {
 		if *r.err == nil {
-			fmt.Fprintf(a.Out, "vm/%s%s\n", r.name, r.result)
+			fmt.Fprintf(a.Out, "vm/%s%s%s\n", r.name, r.result, r.also)
 		}
 	}
 	return errors.Join(errs...)
@@ -120,7 +132,9 @@ type request struct {
 	before string
 	// result is what to say behind the name when all went well.
 	result string
-	err    *error
+	// also is what else was done, to be said behind the result.
+	also string
+	err  *error
 }
 
 func (a *app) ask(ctx context.Context, c *client.Client, o *powerOptions, name string) (*request, error) {
@@ -129,6 +143,13 @@ func (a *app) ask(ctx context.Context, c *client.Client, o *powerOptions, name s
 		return nil, err
 	}
 	r := &request{name: name}
+	if strategy := v1.RunStrategy(o.runStrategy); strategy != "" && strategy != vm.Spec.EffectiveRunStrategy() {
+		vm.Spec.RunStrategy, vm.Spec.Running = strategy, nil
+		if vm, err = c.UpdateVM(ctx, vm); err != nil {
+			return nil, fmt.Errorf("set the run strategy of vm/%s: %w", name, err)
+		}
+		r.also = fmt.Sprintf("; its run strategy is %s now", strategy)
+	}
 	if vm.Status.Instance != nil {
 		r.before = vm.Status.Instance.ID
 	}
@@ -154,13 +175,29 @@ func (a *app) seeThrough(ctx context.Context, c *client.Client, o *powerOptions,
 	case err != nil:
 		return fmt.Errorf("vm/%s: wait for the answer to the %s: %w", r.name, o.action, err)
 	case action.Status.Phase == v1.ActionRefused:
-		return refused("vm/%s: the %s was refused: %s", r.name, o.action, action.Status.Message)
+		return refused("vm/%s: the %s was refused: %s%s", r.name, o.action, action.Status.Message, a.wayOut(o.action, r.name, action.Status.Reason))
 	}
 	if !o.wait.on {
 		r.result = accepted(o, action)
 		return nil
 	}
 	return a.awaitVM(ctx, c, o, r, p)
+}
+
+// wayOut is the command that does what was refused for the core's reason; empty when there is none.
+func (a *app) wayOut(action v1.ActionType, name, reason string) string {
+	strategy := v1.RunAlways
+	switch {
+	case reason == "Over" && action == v1.ActionStart:
+		strategy = v1.RunManual
+	case reason != "Halted":
+		return ""
+	}
+	command := fmt.Sprintf("holdfast start %s --run-strategy %s", name, strategy)
+	if namespace := a.namespaceFor(); namespace != "" && namespace != v1.DefaultNamespace {
+		command += " -n " + namespace
+	}
+	return fmt.Sprintf("; %q does both", command)
 }
 
 // accepted says what an action that has taken effect set going.

@@ -72,7 +72,33 @@ func TestStartRefused(t *testing.T) {
 	w.vm("web", v1.RunHalted)
 	s := w.begin("start", "web")
 	w.answer(v1.ActionStatus{Phase: v1.ActionRefused, Reason: "Halted", Message: "its run strategy is Halted", At: noon})
-	s.expect(t, ExitRefused, "", "Error: vm/web: the start was refused: its run strategy is Halted\n")
+	s.expect(t, ExitRefused, "", "Error: vm/web: the start was refused: its run strategy is Halted; \"holdfast start web --run-strategy Always\" does both\n")
+}
+
+func TestStartOfAOnceVMThatHasRunRefused(t *testing.T) {
+	w := newWorld(t)
+	w.vm("web", v1.RunOnce)
+	s := w.begin("start", "web")
+	w.answer(v1.ActionStatus{Phase: v1.ActionRefused, Reason: "Over", Message: "its run strategy is Once and it has run", At: noon})
+	s.expect(t, ExitRefused, "", "Error: vm/web: the start was refused: its run strategy is Once and it has run; \"holdfast start web --run-strategy Manual\" does both\n")
+}
+
+func TestStartUnderAnotherStrategy(t *testing.T) {
+	w := newWorld(t)
+	w.apply("apiVersion: holdfast/v1\nkind: VirtualMachine\nmetadata: {name: web, labels: {app: web}}\nspec: {running: false, template: {memory: 512Mi}}\n")
+	s := w.begin("start", "web", "--run-strategy", "Manual")
+	w.answer(v1.ActionStatus{Phase: v1.ActionApplied, Message: "it starts", At: noon})
+	s.expect(t, ExitOK, "vm/web: it starts; its run strategy is Manual now\n", "")
+	vm, err := w.client.GetVM(t.Context(), "", "web")
+	if err != nil || vm.Spec.EffectiveRunStrategy() != v1.RunManual || vm.Spec.Running != nil || vm.Metadata.Labels["app"] != "web" {
+		t.Errorf("it is %+v, %v", vm, err)
+	}
+	if r := w.run("start", "web", "--run-strategy", "Sometimes"); r.code == ExitOK || !strings.Contains(r.err, "write Always, RerunOnFailure, Manual, Once or Halted") {
+		t.Errorf("got %+v", r)
+	}
+	if n := len(w.actions()); n != 1 {
+		t.Errorf("%d actions: a start was asked for although the strategy was refused", n)
+	}
 }
 
 // Nobody leads: the request is durable all the same, and the command says so instead of hanging.

@@ -15,7 +15,8 @@ func (s situation) off() Answer {
 	switch strategy := vm.Spec.EffectiveRunStrategy(); {
 	case strategy == v1.RunOnce && st.Finished != nil:
 		return Answer{State: "Stopped: it has had its one run.", Why: join(last, "Its run strategy is Once."),
-			Next: fmt.Sprintf("It stays off, and a start is refused. To run it again, set runStrategy: Manual in its manifest and apply it, then %s.", start)}
+			Next: fmt.Sprintf("It stays off, and a start is refused, until its run strategy is another: %s runs it again.",
+				command("start", vm, "--run-strategy", "Manual"))}
 	case st.Hold != nil:
 		why := fmt.Sprintf("It was stopped%s %s, and the hold that this put on it keeps it off, whatever its run strategy (%s).",
 			by(st.Hold.By), human.Ago(st.Hold.At, s.now), strategy)
@@ -23,7 +24,8 @@ func (s situation) off() Answer {
 			Next: fmt.Sprintf("It stays off until somebody starts it: %s lifts the hold.", start)}
 	case strategy == v1.RunHalted:
 		return Answer{State: "Stopped.", Why: join("Its run strategy is Halted.", last),
-			Next: "It stays off, and a start is refused, until its manifest says runStrategy: Always or Manual."}
+			Next: fmt.Sprintf("It stays off, and a start is refused, until its run strategy is another: %s sets it and starts.",
+				command("start", vm, "--run-strategy", "Always"))}
 	case WantedOn(vm):
 		return Answer{State: "Stopped, but wanted on.", Why: join(fmt.Sprintf("Its run strategy is %s, and it has no instance yet.", strategy), last),
 			Next: "The control plane decides on it the next time it looks, usually at once."}

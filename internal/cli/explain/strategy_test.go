@@ -109,14 +109,14 @@ func TestVMByStrategy(t *testing.T) {
 		}), fleet, Answer{
 			"Stopped: it has had its one run.",
 			"Its last instance ended 30s ago (19:59:30) on lab-2: the guest panicked. Its run strategy is Once.",
-			`It stays off, and a start is refused. To run it again, set runStrategy: Manual in its manifest and apply it, then "holdfast start web".`}},
+			`It stays off, and a start is refused, until its run strategy is another: "holdfast start web --run-strategy Manual" runs it again.`}},
 		{"Once, over by a stop", once(func(vm *v1.VirtualMachine) {
 			vm.Status.Finished, vm.Status.Hold = &v1.Finished{Reason: "AsRequested"}, &v1.Hold{By: "alice", At: ago(time.Minute)}
 			vm.Status.History = []v1.End{{Host: "lab-1", Reason: "AsRequested", Message: "stopped, asked for by alice", EndedAt: ago(time.Minute)}}
 		}), fleet, Answer{
 			"Stopped: it has had its one run.",
 			"Its last instance ended 1m ago (19:59:00) on lab-1: stopped, asked for by alice. Its run strategy is Once.",
-			`It stays off, and a start is refused. To run it again, set runStrategy: Manual in its manifest and apply it, then "holdfast start web".`}},
+			`It stays off, and a start is refused, until its run strategy is another: "holdfast start web --run-strategy Manual" runs it again.`}},
 		{"Once, changed to that while off", once(func(vm *v1.VirtualMachine) { vm.Status.History = []v1.End{shutDown} }), fleet, Answer{
 			"Stopped.",
 			"Its last instance ended 26m ago (19:34:00) on lab-1: the guest shut itself down. " +

@@ -101,14 +101,14 @@ func TestVM(t *testing.T) {
 		{"halted", web(func(vm *v1.VirtualMachine) { vm.Spec.RunStrategy = v1.RunHalted }), fleet, Answer{
 			"Stopped.",
 			"Its run strategy is Halted.",
-			"It stays off, and a start is refused, until its manifest says runStrategy: Always or Manual."}},
+			`It stays off, and a start is refused, until its run strategy is another: "holdfast start web --run-strategy Always" sets it and starts.`}},
 		{"halted the older way", web(func(vm *v1.VirtualMachine) {
 			off := false
 			vm.Spec.RunStrategy, vm.Spec.Running = "", &off
 		}), fleet, Answer{
 			"Stopped.",
 			"Its run strategy is Halted.",
-			"It stays off, and a start is refused, until its manifest says runStrategy: Always or Manual."}},
+			`It stays off, and a start is refused, until its run strategy is another: "holdfast start web --run-strategy Always" sets it and starts.`}},
 		{"manual, never started", web(func(vm *v1.VirtualMachine) { vm.Spec.RunStrategy = v1.RunManual }), fleet, Answer{
 			"Stopped.",
 			"Its run strategy is Manual, and nobody has started it yet.",
