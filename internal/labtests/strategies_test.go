@@ -32,7 +32,7 @@ func TestRunStrategies(t *testing.T) {
 		w.vm("manual-panic", v1.RunManual, panics),
 		w.vm("once-panic", v1.RunOnce, panics),
 		w.vm("once", v1.RunOnce),
-		w.vm("halted", v1.RunHalted),
+		w.vm("halted", v1.RunHalted, off),
 	} {
 		uid[vm.Metadata.Name] = w.create(vm).Metadata.UID
 	}
@@ -46,19 +46,23 @@ func TestRunStrategies(t *testing.T) {
 	}
 	w.act("manual-panic", v1.ActionStart, false)
 
+	if out := w.cli("start", "halted", "--run-strategy", "Manual"); !contains(out, "vm/halted: it starts; its run strategy is Manual now") {
+		t.Errorf("start with another run strategy says: %s", out)
+	}
+
 	// A start that fails is not the one run of a Once VM.
 	w.is("once-broken", v1.PrintableBackOff)
 	w.says("once-broken", "Its run strategy is Once: the first start that works is its one run.")
-	eventually(t, "the manifest is mended", func() bool { // a status that is written meanwhile makes it a conflict
-		vm := w.status("once-broken")
-		vm.Spec.Template.KernelBoot.Kernel = kernel
-		_, err := w.server.client.UpdateVM(t.Context(), vm)
-		return err == nil
-	})
+	mended := w.status("once-broken")
+	mended.Spec.Template.KernelBoot.Kernel = kernel
+	if _, err := w.server.client.UpdateVM(t.Context(), mended); err != nil {
+		t.Fatal(err)
+	}
 
 	// The guest shuts itself down.
 	w.boots("always-off", 2)
 	w.ended("rerun-off", uid["rerun-off"], "GuestShutdown", 1)
+	w.ended("halted", uid["halted"], "GuestShutdown", 1)
 	w.ended("once-broken", uid["once-broken"], "GuestShutdown", 1)
 	w.says("once-broken", "Stopped: it has had its one run.", "a start is refused")
 
@@ -115,7 +119,7 @@ func TestRunStrategies(t *testing.T) {
 	// What was off stays off under the new leader, and what a start asks for is had.
 	w.act("rerun-unwatched", v1.ActionStart, false)
 	w.boots("rerun-unwatched", 2)
-	for name, boots := range map[string]int{"rerun-off": 2, "rerun-destroyed": 1, "manual-panic": 2, "once-panic": 1, "once": 1, "once-broken": 1, "halted": 0} {
+	for name, boots := range map[string]int{"rerun-off": 2, "rerun-destroyed": 1, "manual-panic": 2, "once-panic": 1, "once": 1, "once-broken": 1, "halted": 1} {
 		w.is(name, v1.PrintableStopped)
 		if on := w.hostsOf(uid[name], "--all"); len(on) != 0 {
 			t.Errorf("%s is off, and defined on %v", name, on)
@@ -203,15 +207,22 @@ func (w *world) hostOf(name string) lab.Host {
 // says checks what "holdfast describe vm" says.
 func (w *world) says(name string, parts ...string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
-	defer cancel()
-	page, err := exec.CommandContext(ctx, binary, "--socket", w.server.socket, "describe", "vm", name).CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("describe %s: %v\n%s", name, err, page)
-	}
+	page := w.cli("describe", "vm", name)
 	for _, part := range parts {
-		if !contains(string(page), part) {
+		if !contains(page, part) {
 			w.t.Errorf("describe vm %s does not say %q:\n%s", name, part, page)
 		}
 	}
+}
+
+// cli runs a command that has to succeed, and returns what it says.
+func (w *world) cli(words ...string) string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, binary, append([]string{"--socket", w.server.socket}, words...)...).CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("holdfast %v: %v\n%s", words, err, out)
+	}
+	return string(out)
 }
