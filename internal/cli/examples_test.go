@@ -16,7 +16,7 @@ func TestExamples(t *testing.T) {
 	for _, f := range files {
 		w.ok("apply", "-f", f, "--dry-run")
 	}
-	want := "vm/web created\nhost/host1 created\nclusterconfig/cluster configured\nvm/debian created\nvm/hello created\n"
+	want := "vm/web created\nhost/host1 created\nclusterconfig/cluster configured\nvm/debian created\nvm/hello created\nvm/job created\n"
 	if out := w.ok("apply", "-f", dir); out != want {
 		t.Errorf("got\n%swant\n%s", out, want)
 	}
