@@ -260,6 +260,9 @@ type Instance struct {
 	// Abandon is how the instance has ended (a refused launch, a start time-out, any end of an unclear one) while its
 	// definition is being removed: the end counts as soon as its absence is certain. Nil otherwise.
 	Abandon *End `json:"abandon,omitempty"`
+	// Resets counts how often the guest has rebooted inside this instance, as far as was seen; LastResetAt is when it did last.
+	Resets      int       `json:"resets,omitempty"`
+	LastResetAt time.Time `json:"lastResetAt,omitzero"`
 	// Paused is the hypervisor's reason why the guest's CPUs stand still; empty while they run.
 	Paused string `json:"paused,omitempty"`
 }

@@ -290,6 +290,9 @@ func (s *scene) status(name string, st *v1.VirtualMachineStatus) string {
 		if in.Stop != nil {
 			out += fmt.Sprintf(", to end: %s by %s", in.Stop.Reason, in.Stop.Deadline.Format(time.TimeOnly))
 		}
+		if in.Resets > 0 {
+			out += fmt.Sprintf(", reset %d times", in.Resets)
+		}
 		if in.Unclear {
 			out += ", unclear"
 		}

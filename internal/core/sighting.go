@@ -15,13 +15,30 @@ func (c *Core) domainSeen(ev DomainSeen) {
 	if h == nil || !h.Connected || ev.Epoch != h.Epoch {
 		return
 	}
-	if ev.Ended != "" {
+	switch ev.Ended {
+	case "":
+	case hypervisor.Reset:
+		c.countReset(h, ev.UUID)
+	default:
 		// How it ended is told once, so it is kept even when the sighting itself is too late or too early to count.
 		if d := h.Domains[ev.UUID]; d != nil && (d.InFlight == 0 || d.Asked != int(CommandLaunch)) {
 			d.Ended = ev.Ended
 		}
 	}
 	c.sight(h, ev.UUID, ev.Seq, ev.Domain)
+}
+
+// countReset: a guest that resets itself again and again looks healthy from outside, so it is counted and shown.
+func (c *Core) countReset(h *fleet.Host, uuid string) {
+	v := c.vms[uuid]
+	if v == nil || v.Status.Instance == nil || v.Status.Instance.Host != h.Name || v.Status.Instance.Phase != v1.PhaseRunning {
+		return
+	}
+	in := v.Mutable().Instance
+	in.Resets++
+	in.LastResetAt = c.now
+	c.notice(v.Ref(), false, "Reset", "the guest of instance "+in.ID+" rebooted; the instance goes on")
+	c.touch(v)
 }
 
 func (c *Core) hostListed(ev HostListed) {

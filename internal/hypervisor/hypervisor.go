@@ -147,9 +147,12 @@ type Event struct {
 	// UUID of the domain to look at.
 	UUID string
 	// Ended is how the domain stopped, when the event tells: one of the Why constants, or "shutdown-guest" and
-	// "shutdown-host" when libvirt says who shut it down. Empty otherwise.
+	// "shutdown-host" when libvirt says who shut it down. Reset: it did not stop, the guest was reset. Empty otherwise.
 	Ended string
 }
+
+// Reset in Event.Ended: the guest rebooted, and the domain goes on. A host may tell it twice.
+const Reset = "reset"
 
 // Facts describe a host.
 type Facts struct {

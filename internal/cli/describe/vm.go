@@ -65,6 +65,9 @@ func instance(p *page, i *v1.Instance, now time.Time) {
 	if !i.RunningAt.IsZero() {
 		p.field("Running since", "%s", human.Ago(i.RunningAt, now))
 	}
+	if i.Resets > 0 {
+		p.field("Resets", "%d, the last %s", i.Resets, human.Ago(i.LastResetAt, now))
+	}
 	p.field("Takes", "%s of memory, vCPUs: %d", human.Bytes(i.Memory), i.VCPUs)
 	p.field("Generation", "%d", i.Generation)
 	p.field("Paused", "%s", i.Paused)

@@ -58,7 +58,7 @@ func (c *conn) pump(lifecycle <-chan golibvirt.DomainEventLifecycleMsg, reboots 
 				continue
 			}
 			if reboot, ok := m.(*golibvirt.DomainEventCallbackRebootMsg); ok {
-				pending.add(hypervisor.Event{UUID: uuid.UUID(reboot.Msg.Dom.UUID).String()}, false)
+				pending.add(hypervisor.Event{UUID: uuid.UUID(reboot.Msg.Dom.UUID).String(), Ended: hypervisor.Reset}, false)
 			}
 		case out <- next:
 			pending.pop()
@@ -115,13 +115,14 @@ type pendingEvents struct {
 
 func newPendingEvents() *pendingEvents { return &pendingEvents{byID: map[string]hypervisor.Event{}} }
 
-// add merges an event with the one that waits. How the domain ended stays known, unless it has started anew since.
+// add merges an event with the one that waits. How the domain ended stays known, unless it has started anew since; a reset is the least
+// that can be told.
 func (p *pendingEvents) add(ev hypervisor.Event, started bool) {
 	waiting, found := p.byID[ev.UUID]
 	if !found {
 		p.order = append(p.order, ev.UUID)
 	}
-	if ev.Ended == "" && !started {
+	if !started && (ev.Ended == "" || ev.Ended == hypervisor.Reset && waiting.Ended != "") {
 		ev.Ended = waiting.Ended
 	}
 	p.byID[ev.UUID] = ev

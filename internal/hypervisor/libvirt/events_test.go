@@ -51,7 +51,8 @@ func TestPendingEvents(t *testing.T) {
 	p.add(hypervisor.Event{UUID: "b", Ended: "crashed"}, false)
 	p.add(hypervisor.Event{UUID: "a", Ended: "shutdown-guest"}, false)
 	p.add(hypervisor.Event{UUID: "a"}, false) // undefined, say: how it ended stays known
-	p.add(hypervisor.Event{UUID: "b"}, true)  // started anew: how it ended before says nothing about it now
+	p.add(hypervisor.Event{UUID: "a", Ended: hypervisor.Reset}, false)
+	p.add(hypervisor.Event{UUID: "b"}, true) // started anew: how it ended before says nothing about it now
 	for _, want := range []hypervisor.Event{{UUID: "a", Ended: "shutdown-guest"}, {UUID: "b"}} {
 		ch, got := p.head(out)
 		if ch == nil || got != want {
