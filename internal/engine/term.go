@@ -75,7 +75,7 @@ func (t *term) loop(ctx context.Context, watch <-chan sighting) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case s, ok := <-watch:
+		case s, ok := <-t.open(watch):
 			err = t.watched(ctx, s, ok)
 		case ev := <-t.inbox:
 			t.step(ev)
@@ -103,7 +103,7 @@ func (t *term) more(ctx context.Context, watch <-chan sighting, err *error) bool
 		return true
 	}
 	select {
-	case s, ok := <-watch:
+	case s, ok := <-t.open(watch):
 		*err = t.watched(ctx, s, ok)
 	case ev := <-t.inbox:
 		t.step(ev)
@@ -113,6 +113,15 @@ func (t *term) more(ctx context.Context, watch <-chan sighting, err *error) bool
 		return false
 	}
 	return true
+}
+
+// open is the watch, or nil while so many decisions wait for the writer that new ones would only wait too: what hosts have done
+// meanwhile goes first, and the queue stays short.
+func (t *term) open(watch <-chan sighting) <-chan sighting {
+	if len(t.queue) > 2*t.o.ObjectsPerTxn {
+		return nil
+	}
+	return watch
 }
 
 func (t *term) watched(ctx context.Context, s sighting, ok bool) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-vm/holdfast/internal/store/layout"
 )
 
-// sighting is what one revision of the store changed, with what the values decode to.
+// sighting is what one revision of the store changed, or a part of that, with what the values decode to.
 type sighting struct {
 	store.Batch
 	// objects and errs go with Changes; nil for what was deleted, and where nothing failed.
@@ -31,10 +31,14 @@ func (t *term) decodeAhead(ctx context.Context, watch <-chan store.Batch) <-chan
 				if !ok {
 					return
 				}
-				select {
-				case <-ctx.Done():
-					return
-				case out <- decodeAll(b):
+				for more := true; more; more = len(b.Changes) > 0 {
+					s := decodeSome(b)
+					b.Changes = b.Changes[len(s.Changes):]
+					select {
+					case <-ctx.Done():
+						return
+					case out <- s:
+					}
 				}
 			}
 		}
@@ -42,7 +46,13 @@ func (t *term) decodeAhead(ctx context.Context, watch <-chan store.Batch) <-chan
 	return out
 }
 
-func decodeAll(b store.Batch) sighting {
+// changesAtOnce is how many changes a sighting has at most: the loop does other things in between, however large a user's
+// transaction was.
+const changesAtOnce = 128
+
+// decodeSome decodes the first changes of b.
+func decodeSome(b store.Batch) sighting {
+	b.Changes = b.Changes[:min(len(b.Changes), changesAtOnce)]
 	s := sighting{Batch: b, objects: make([]any, len(b.Changes)), errs: make([]error, len(b.Changes))}
 	for i, c := range b.Changes {
 		if !c.Deleted {
