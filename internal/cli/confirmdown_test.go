@@ -14,7 +14,7 @@ import (
 // lostHost is a world in which host1 is unreachable and has VMs.
 func lostHost(t *testing.T) *world {
 	w := newWorld(t)
-	w.host("host1", v1.HostStatus{State: v1.HostUnreachable, Message: "no route to host", Since: ago(5 * time.Minute), LostAt: ago(6 * time.Minute)})
+	w.host("host1", v1.HostStatus{State: v1.HostUnreachable, Message: "libvirt at h1 cannot be reached: no route to host", Since: ago(5 * time.Minute), LostAt: ago(6 * time.Minute)})
 	w.host("host2", v1.HostStatus{State: v1.HostUp, Since: ago(time.Hour)})
 	for name, strategy := range map[string]v1.RunStrategy{"web": v1.RunAlways, "db": v1.RunRerunOnFailure, "job": v1.RunOnce, "far": v1.RunAlways} {
 		w.vm(name, strategy)
@@ -56,7 +56,7 @@ func (w *world) act(host string, change func(st *v1.HostStatus, word *v1.Confirm
 func fenced(st *v1.HostStatus, word *v1.ConfirmedDown) { st.WordAt, st.FencedAt = word.At, noon }
 
 func TestConfirmDown(t *testing.T) {
-	const shown = `host/host1: Unreachable since 5m ago (11:55:00): what runs there is unknown. Its libvirt does not answer: no route to host.
+	const shown = `host/host1: Unreachable since 5m ago (11:55:00): what runs there is unknown. Libvirt at h1 cannot be reached: no route to host.
 
 These will start elsewhere, wherever there is room:
 NAMESPACE   NAME   BECAUSE

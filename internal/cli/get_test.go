@@ -16,7 +16,7 @@ func (w *world) fleet() {
 	w.host("host1", v1.HostStatus{State: v1.HostUp, Since: ago(time.Hour), UUID: "11111111-1111-4111-8111-111111111111",
 		Capacity: v1.Resources{Memory: 8 << 30, CPUs: 8}, LibvirtVersion: "9.0.0", QEMUVersion: "7.2.0", Accelerator: "kvm",
 		Pools: []string{"local", "shared"}, Networks: []string{"default"}})
-	w.host("host2", v1.HostStatus{State: v1.HostUnreachable, Since: ago(2 * time.Minute), Message: "dial tcp 10.0.0.2:16509: no route to host",
+	w.host("host2", v1.HostStatus{State: v1.HostUnreachable, Since: ago(2 * time.Minute), Message: "libvirt at qemu+tcp://10.0.0.2/system cannot be reached: no route to host",
 		ConnectedAt: ago(time.Hour), RebootedAt: ago(time.Hour), LostAt: ago(3 * time.Minute), Capacity: v1.Resources{Memory: 4 << 30, CPUs: 4}})
 	w.host("host3", v1.HostStatus{})
 	w.ok("host", "cordon", "host3")

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"sync"
@@ -117,7 +116,7 @@ func (h *host) connect(limit time.Duration) (*link, error) {
 	defer cancel()
 	conn, err := h.o.Driver.Connect(ctx, h.uri)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", h.uri, err)
+		return nil, err // the core names the address
 	}
 	l := newLink(h, conn)
 	if err := l.greet(); err != nil {

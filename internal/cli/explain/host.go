@@ -22,13 +22,13 @@ func Host(h *v1.Host, instances int, now time.Time) Answer {
 			Next: "It is gone as soon as nothing of Holdfast's is left on it."}
 	case st.State == v1.HostUnreachable && st.FencedAt.After(st.LostAt) && h.Spec.ConfirmedDown != nil:
 		return Answer{State: fmt.Sprintf("Unreachable%s, and confirmed to be down.", since),
-			Why: fmt.Sprintf("Its libvirt does not answer%s It was confirmed%s %s that it is down.", because(st.Message),
+			Why: fmt.Sprintf("%s It was confirmed%s %s that it is down.", orElse(sentence(st.Message), "Its libvirt does not answer."),
 				by(h.Spec.ConfirmedDown.By), human.Ago(h.Spec.ConfirmedDown.At, now)),
 			Next: fmt.Sprintf("What it ran starts elsewhere, as far as it is wanted on. It is tried again all the time; when it answers and "+
 				`still runs any of it, that is switched off at once. If it is gone for good: "holdfast host remove %s".`, h.Metadata.Name)}
 	case st.State == v1.HostUnreachable:
 		return Answer{State: fmt.Sprintf("Unreachable%s: what runs there is unknown.", since),
-			Why: "Its libvirt does not answer" + because(st.Message),
+			Why: orElse(sentence(st.Message), "Its libvirt does not answer."),
 			Next: fmt.Sprintf("It is tried again all the time. Until it answers nothing starts there, and what it runs or ran (%s) "+
 				"does not start elsewhere, so that nothing runs twice. If it is down, and you know it: \"holdfast host confirm-down %s\".",
 				count(instances, "VM"), h.Metadata.Name)}

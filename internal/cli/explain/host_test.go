@@ -13,7 +13,7 @@ func TestHost(t *testing.T) {
 	}
 	cordoned := host(v1.HostUp, "")
 	cordoned.Spec.Unschedulable = true
-	down := host(v1.HostUnreachable, "no route to host")
+	down := host(v1.HostUnreachable, "libvirt at h1 cannot be reached: no route to host")
 	down.Spec.ConfirmedDown = &v1.ConfirmedDown{By: "ann", At: ago(time.Minute)}
 	down.Status.LostAt, down.Status.FencedAt = ago(3*time.Minute), ago(time.Minute)
 	again := *down
@@ -31,13 +31,13 @@ func TestHost(t *testing.T) {
 		{"up", host(v1.HostUp, ""), 0, Answer{"Up since 2m ago (19:58:00).", "Its libvirt answers.", "Instances start there as there is room."}},
 		{"cordoned", cordoned, 0, Answer{"Up since 2m ago (19:58:00), and cordoned.", "Its libvirt answers; an admin keeps new instances away.",
 			`Nothing new starts there, and what runs is left running, until "holdfast host uncordon lab-1".`}},
-		{"unreachable", host(v1.HostUnreachable, "no route to host"), 2, Answer{"Unreachable since 2m ago (19:58:00): what runs there is unknown.", "Its libvirt does not answer: no route to host.",
+		{"unreachable", host(v1.HostUnreachable, "libvirt at h1 cannot be reached: no route to host"), 2, Answer{"Unreachable since 2m ago (19:58:00): what runs there is unknown.", "Libvirt at h1 cannot be reached: no route to host.",
 			"It is tried again all the time. Until it answers nothing starts there, and what it runs or ran (2 VMs) does not start elsewhere, so that nothing runs twice. If it is down, and you know it: \"holdfast host confirm-down lab-1\"."}},
 		{"confirmed down", down, 0, Answer{"Unreachable since 2m ago (19:58:00), and confirmed to be down.",
-			"Its libvirt does not answer: no route to host. It was confirmed by ann 1m ago (19:59:00) that it is down.",
+			"Libvirt at h1 cannot be reached: no route to host. It was confirmed by ann 1m ago (19:59:00) that it is down.",
 			"What it ran starts elsewhere, as far as it is wanted on. It is tried again all the time; when it answers and still runs any of it, " +
 				`that is switched off at once. If it is gone for good: "holdfast host remove lab-1".`}},
-		{"lost anew", lostAnew, 0, Answer{"Unreachable since 2m ago (19:58:00): what runs there is unknown.", "Its libvirt does not answer: no route to host.",
+		{"lost anew", lostAnew, 0, Answer{"Unreachable since 2m ago (19:58:00): what runs there is unknown.", "Libvirt at h1 cannot be reached: no route to host.",
 			"It is tried again all the time. Until it answers nothing starts there, and what it runs or ran (0 VMs) does not start elsewhere, " +
 				`so that nothing runs twice. If it is down, and you know it: "holdfast host confirm-down lab-1".`}},
 		{"refused", host(v1.HostRefused, "its host UUID is also that of lab-2"), 0, Answer{"Refused since 2m ago (19:58:00): it answers, and must not be used.",

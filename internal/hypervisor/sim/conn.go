@@ -52,7 +52,7 @@ func (p *Process) Connect(ctx context.Context, uri string) (hypervisor.Conn, err
 	h := p.fleet.hosts[uri]
 	p.fleet.mu.Unlock()
 	if h == nil {
-		return nil, fmt.Errorf("connect to %s: no such simulated host", uri)
+		return nil, fmt.Errorf("there is no such simulated host as %s", uri)
 	}
 	if p.dead.Load() {
 		return nil, errKilled
@@ -75,7 +75,7 @@ func (p *Process) Connect(ctx context.Context, uri string) (hypervisor.Conn, err
 		case c := <-up:
 			return c, nil
 		default:
-			return nil, fmt.Errorf("connect to %s: no answer: %w", uri, ctx.Err())
+			return nil, fmt.Errorf("no answer: %w", ctx.Err())
 		}
 	}
 }
