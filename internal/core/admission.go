@@ -77,18 +77,17 @@ func (c *Core) labelFresh() {
 		if !c.queue.Has(v.UID) || c.vms[v.UID] != v {
 			continue
 		}
-		switch w := v.Status.Waiting; {
-		case w != nil && (w.Reason == WaitStartLimit || w.Reason == WaitUnschedulable):
-		case c.starting >= c.config.StartLimit.Cluster:
-			c.setWaiting(v, WaitStartLimit, fmt.Sprintf("as many VMs are starting as may at once (%d); it starts when its turn comes",
-				c.config.StartLimit.Cluster))
-		default:
+		reason, message := WaitStartLimit, fmt.Sprintf("as many VMs are starting as may at once (%d); it starts when its turn comes",
+			c.config.StartLimit.Cluster)
+		if c.starting < c.config.StartLimit.Cluster {
 			refusal := placement.Explain(&v.Need, c.views)
-			reason := WaitUnschedulable
-			if refusal.Busy {
-				reason = WaitStartLimit
+			if message = refusal.Message; !refusal.Busy {
+				reason = WaitUnschedulable
 			}
-			c.setWaiting(v, reason, refusal.Message)
+		}
+		c.setWaiting(v, reason, message)
+		if c.labelled[v.Class()] != reason {
+			delete(c.labelled, v.Class()) // not all of the class carry one label any more
 		}
 		c.commit(v)
 	}

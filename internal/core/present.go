@@ -106,13 +106,16 @@ func (c *Core) conditions(v *fleet.VM) []v1.Condition {
 
 // restartRequired says which parts of the template wait for the next instance; empty: none does.
 func (c *Core) restartRequired(v *fleet.VM) string {
-	const next = " since this instance was made, and applies from the next one on: holdfast restart "
+	next := " since this instance was made, and applies from the next one on: holdfast restart " + v.Name
+	if v.Strategy == v1.RunOnce {
+		next = " since this instance was made, and does not apply to it; its run strategy is Once, so no other follows"
+	}
 	if v.Built != nil {
 		parts := fleet.Differences(v.Built, v.Template)
 		if len(parts) == 0 {
 			return ""
 		}
-		return "spec.template (" + strings.Join(parts, ", ") + ") has changed" + next + v.Name
+		return "spec.template (" + strings.Join(parts, ", ") + ") has changed" + next
 	}
 	// The edit was made while another leader, or none, was there: what it said of it stands.
 	for _, had := range v.Status.Conditions {
@@ -120,7 +123,7 @@ func (c *Core) restartRequired(v *fleet.VM) string {
 			return had.Message
 		}
 	}
-	return "spec may have changed" + next + v.Name
+	return "spec may have changed" + next
 }
 
 // pausedReason is the constant for libvirt's reason.

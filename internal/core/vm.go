@@ -268,7 +268,7 @@ func (c *Core) end(v *fleet.VM, phase v1.Phase, reason, message string, gone boo
 
 	asked := in.Stop != nil
 	switch {
-	case v.Strategy == v1.RunOnce && lifecycle.Ran(reason):
+	case v.Strategy == v1.RunOnce && lifecycle.Ran(reason) && !(asked && in.RunningAt.IsZero()):
 		st.Run, st.Finished = nil, finished(e)
 	case asked && in.Stop.Reason != v1.StopReasonRestart && in.Stop.Reason != v1.StopReasonStop:
 		st.Run = nil
