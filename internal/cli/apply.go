@@ -130,6 +130,10 @@ func (a *app) apply(ctx context.Context, manifests []manifest, dryRun bool) erro
 func (a *app) applyAll(ctx context.Context, c *client.Client, manifests []manifest, dryRun bool, out io.Writer) error {
 	var errs []error
 	for _, m := range manifests {
+		if len(m.text) == 0 {
+			errs = append(errs, failed("%s is empty: nothing was applied", m.name))
+			continue
+		}
 		results, err := c.Apply(ctx, m.name, m.text, client.ApplyOptions{Namespace: a.namespace, DryRun: dryRun})
 		if err != nil {
 			if client.IsUnavailable(err) {

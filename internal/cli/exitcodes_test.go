@@ -67,6 +67,7 @@ func TestExitCodes(t *testing.T) {
 		{"apply -f " + dir + "/bad.yaml", ExitError, "bad.yaml:4"},
 		{"apply -f " + dir, ExitError, "memori"},
 		{"apply -f " + t.TempDir(), ExitError, "holds no manifest"},
+		{"apply -f -", ExitError, "standard input is empty"},
 		{"host add host1 qemu+tcp://host1/system", ExitRefused, "host1"},
 		{"host add host2", ExitUsage, "the host's NAME or URI is missing"},
 		{"host add host2 qemu:///system --reserved-memory much", ExitUsage, "--reserved-memory"},
