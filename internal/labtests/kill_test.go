@@ -51,11 +51,11 @@ func TestServerKilled(t *testing.T) {
 	// The users go on asking while the server dies and returns.
 	ctx, cancel := context.WithCancel(t.Context())
 	var users sync.WaitGroup
+	usersRandom := rand.New(rand.NewPCG(random.Uint64(), 2))
 	users.Go(func() {
-		random := rand.New(rand.NewPCG(random.Uint64(), 2))
 		for ctx.Err() == nil {
-			w.ask(random, owners[random.IntN(len(owners))])
-			pause(ctx, time.Duration(200+random.IntN(1500))*time.Millisecond)
+			w.ask(usersRandom, owners[usersRandom.IntN(len(owners))])
+			pause(ctx, time.Duration(200+usersRandom.IntN(1500))*time.Millisecond)
 		}
 	})
 	for range kills {
