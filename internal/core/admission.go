@@ -44,26 +44,41 @@ func (c *Core) admit() {
 			c.launch(v, c.hosts[h.Name])
 			return startqueue.Started
 		}
-		c.labelClass(v.Class(), placement.Explain(&v.Need, c.views))
+		c.labelClass(v.Class(), whyRefused(placement.Explain(&v.Need, c.views)))
 		return startqueue.ClassBlocked
 	})
 }
 
-// labelClass tells every waiting VM of the class why, once per reason: a message is kept although its figures change, because a
-// write for each waiting VM and each change is what a storm is made of.
-func (c *Core) labelClass(class string, refusal placement.Refusal) {
-	reason := WaitUnschedulable
-	if refusal.Busy {
-		reason = WaitStartLimit
+// why is what a waiting VM is told.
+type why struct{ reason, kinds, message string }
+
+// label is the same as long as the story is; a message is kept although its figures change, because a write for each waiting VM and
+// each change is what a storm is made of.
+func (w why) label() string { return w.reason + "/" + w.kinds }
+
+func whyRefused(r placement.Refusal) why {
+	if r.Busy {
+		return why{WaitStartLimit, r.Kinds, r.Message}
 	}
-	if c.labelled[class] == reason {
+	return why{WaitUnschedulable, r.Kinds, r.Message}
+}
+
+// tell gives a waiting VM its reason.
+func (c *Core) tell(v *fleet.VM, w why) {
+	v.Label = w.label()
+	c.setWaiting(v, w.reason, w.message)
+	c.commit(v)
+}
+
+// labelClass tells every waiting VM of the class why, once per story.
+func (c *Core) labelClass(class string, w why) {
+	if c.labelled[class] == w.label() {
 		return
 	}
-	c.labelled[class] = reason
+	c.labelled[class] = w.label()
 	for _, uid := range c.queue.Class(class) {
-		if v := c.vms[uid]; !v.Fresh && (v.Status.Waiting == nil || v.Status.Waiting.Reason != reason) {
-			c.setWaiting(v, reason, refusal.Message)
-			c.commit(v)
+		if v := c.vms[uid]; !v.Fresh && v.Label != w.label() {
+			c.tell(v, w)
 		}
 	}
 }
@@ -77,19 +92,15 @@ func (c *Core) labelFresh() {
 		if !c.queue.Has(v.UID) || c.vms[v.UID] != v {
 			continue
 		}
-		reason, message := WaitStartLimit, fmt.Sprintf("as many VMs are starting as may at once (%d); it starts when its turn comes",
-			c.config.StartLimit.Cluster)
+		w := why{WaitStartLimit, "Cluster", fmt.Sprintf("as many VMs are starting as may at once (%d); it starts when its turn comes",
+			c.config.StartLimit.Cluster)}
 		if c.starting < c.config.StartLimit.Cluster {
-			refusal := placement.Explain(&v.Need, c.views)
-			if message = refusal.Message; !refusal.Busy {
-				reason = WaitUnschedulable
-			}
+			w = whyRefused(placement.Explain(&v.Need, c.views))
 		}
-		c.setWaiting(v, reason, message)
-		if c.labelled[v.Class()] != reason {
+		c.tell(v, w)
+		if c.labelled[v.Class()] != v.Label {
 			delete(c.labelled, v.Class()) // not all of the class carry one label any more
 		}
-		c.commit(v)
 	}
 }
 

@@ -56,7 +56,7 @@ type Core struct {
 	queue *startqueue.Queue
 	// fresh are the VMs queued in this Step: those that stay get a reason.
 	fresh []*fleet.VM
-	// labelled is the reason that every waiting VM of a class carries already.
+	// labelled is the label that every waiting VM of a class carries already.
 	labelled map[string]string
 	// starting counts the slots taken in the cluster; retry says that somebody waiting may have a chance now.
 	starting int

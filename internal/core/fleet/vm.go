@@ -47,6 +47,8 @@ type VM struct {
 	Deadline, Scheduled time.Time
 	// Todo: on the core's list of VMs to decide. Fresh: put into the start queue in this Step, outcome open.
 	Todo, Fresh bool
+	// Label is the story of its waiting that it was told last; empty: none in this term.
+	Label string
 	// Freed: its instance has ended, and no unit has told so yet.
 	Freed bool
 }

@@ -166,6 +166,8 @@ func Choose(r *Requirement, hosts []*Host) *Host {
 type Refusal struct {
 	// Busy: at least one host could, were it not starting as many as it may.
 	Busy bool
+	// Kinds are the hosts' first obstacles, sorted, each once: as long as they are the same, the story is, though figures change.
+	Kinds string
 	// Message counts the hosts for each reason, with one of them as an example:
 	// "none of 3 hosts can run it: 2 with too little memory (a has 1Mi of memory free, 512Mi is needed), 1 cordoned (c is cordoned)".
 	Message string
@@ -189,7 +191,7 @@ var tells = map[Reason]string{
 // Explain says why none of the hosts can take the VM. A host counts once, for its first obstacle.
 func Explain(r *Requirement, hosts []*Host) Refusal {
 	if len(hosts) == 0 {
-		return Refusal{Message: "there are no hosts; add one with: holdfast host add NAME URI"}
+		return Refusal{Kinds: "NoHosts", Message: "there are no hosts; add one with: holdfast host add NAME URI"}
 	}
 	type tally struct {
 		reason Reason
@@ -213,10 +215,13 @@ func Explain(r *Requirement, hosts []*Host) Refusal {
 		}
 	}
 	slices.SortStableFunc(tallies, func(a, b tally) int { return cmp.Compare(b.count, a.count) })
-	parts := make([]string, len(tallies))
+	kinds, parts := make([]string, len(tallies)), make([]string, len(tallies))
 	for i, t := range tallies {
+		kinds[i] = string(t.reason)
 		parts[i] = fmt.Sprintf("%d %s (%s)", t.count, tells[t.reason], t.sample)
 	}
+	slices.Sort(kinds)
+	ref.Kinds = strings.Join(kinds, ",")
 	noun := "hosts"
 	if len(hosts) == 1 {
 		noun = "host"

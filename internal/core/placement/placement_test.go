@@ -70,6 +70,9 @@ func TestExplainCountsHostsByTheirFirstObstacle(t *testing.T) {
 	a.FreeMemory = 1 << 20
 	got := Explain(need(), []*Host{a, b, c})
 	want := "none of 3 hosts can run it: 2 with too little memory (a has 1Mi of memory free, 512Mi is needed), 1 cordoned (c is cordoned)"
+	if got.Kinds != "HostInsufficientMemory,HostUnschedulable" {
+		t.Errorf("kinds %q", got.Kinds)
+	}
 	if got.Message != want || got.Busy {
 		t.Errorf("got  %q busy %v\nwant %q", got.Message, got.Busy, want)
 	}
