@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,23 +17,37 @@ import (
 	"github.com/holdfast-vm/holdfast/internal/lab/labtest"
 )
 
-// binary is the server under test, built with the race detector when the tests are.
-var binary string
+// binary is the path of the server under test, which the first call builds: with the race detector when the tests are.
+func binary(t *testing.T) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(directory, "holdfast")
+	cmd := exec.Command("go", append(append([]string{"build"}, raceFlag...), "-o", path, "github.com/holdfast-vm/holdfast/cmd/holdfast")...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the server under test: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// directory of this run of the tests.
+var directory string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "holdfast-labtests")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "holdfast")
-		build := exec.Command("go", append(append([]string{"build"}, raceFlag...), "-o", binary, "github.com/holdfast-vm/holdfast/cmd/holdfast")...)
-		build.Stderr = os.Stderr
-		err = build.Run()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "build the server under test:", err)
+	var err error
+	if directory, err = os.MkdirTemp("", "holdfast-labtests"); err != nil {
+		fmt.Fprintln(os.Stderr, "make a directory for the tests:", err)
 		os.Exit(1)
 	}
-	labtest.Main(m)
+	code := labtest.Run(m)
+	_ = os.RemoveAll(directory)
+	os.Exit(code)
 }
 
 // soak multiplies what is sampled: HOLDFAST_SOAK is set by "make soak".
@@ -78,7 +93,7 @@ func newServer(t *testing.T) *server {
 // start starts the server and waits until it serves.
 func (s *server) start() {
 	s.t.Helper()
-	s.cmd = exec.Command(binary, "server", "--data-dir", filepath.Join(s.dir, "data"), "--socket", s.socket)
+	s.cmd = exec.Command(binary(s.t), "server", "--data-dir", filepath.Join(s.dir, "data"), "--socket", s.socket)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.cmd.Start(); err != nil {

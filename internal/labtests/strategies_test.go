@@ -220,7 +220,7 @@ func (w *world) cli(words ...string) string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, binary, append([]string{"--socket", w.server.socket}, words...)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, binary(w.t), append([]string{"--socket", w.server.socket}, words...)...).CombinedOutput()
 	if err != nil {
 		w.t.Fatalf("holdfast %v: %v\n%s", words, err, out)
 	}

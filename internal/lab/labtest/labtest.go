@@ -21,9 +21,12 @@ import (
 // SkipVariable, set to anything, skips the tests that need a lab, on purpose and loudly.
 const SkipVariable = "HOLDFAST_SKIP_LAB"
 
-// Require ends the test unless this machine can run a lab.
+// Require ends the test unless this machine can run a lab. With -short it skips the test, whatever the machine can.
 func Require(t testing.TB) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: -short leaves out what needs a lab")
+	}
 	if os.Getenv(SkipVariable) != "" {
 		t.Skipf("SKIPPED, NOT TESTED: %s is set, so nothing that needs a lab is tested", SkipVariable)
 	}
@@ -45,9 +48,10 @@ type Files struct{ Kernel, Initrd string }
 // kernels leave that check out by themselves.
 const Cmdline = "console=ttyS0 quiet no_timer_check"
 
-// Guest returns the test guest, built first when it is not there yet.
+// Guest returns the test guest, built first when it is not there yet. It ends the test where Require does.
 func Guest(t testing.TB) Files {
 	t.Helper()
+	Require(t)
 	root := repository(t)
 	dir := os.Getenv("GUEST_DIR")
 	if dir == "" {
@@ -127,13 +131,16 @@ func heal(ctx context.Context, l *lab.Lab, h lab.Host) error {
 }
 
 // Main runs a package's tests and takes the shared lab down: func TestMain(m *testing.M) { labtest.Main(m) }.
-func Main(m *testing.M) {
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main for those who have more to clean up; it returns the exit status.
+func Run(m *testing.M) int {
 	code := m.Run()
 	if err := down(); err != nil {
 		fmt.Fprintln(os.Stderr, "take the shared lab down:", err)
 		code = 1
 	}
-	os.Exit(code)
+	return code
 }
 
 const dirPattern = "holdfast-labtest-"
