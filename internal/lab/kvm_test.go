@@ -1,20 +1,23 @@
-package lab
+package lab_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/holdfast-vm/holdfast/internal/lab"
+	"github.com/holdfast-vm/holdfast/internal/lab/labtest"
+)
 
 func TestProbeRemembersItsAnswer(t *testing.T) {
-	if err := Check(); err != nil {
-		t.Skipf("SKIPPED, NOT TESTED: %v", err)
-	}
+	labtest.Require(t)
 	cache := t.TempDir()
-	first, err := probeKVM(t.Context(), cache)
+	first, err := lab.ProbeKVM(t.Context(), cache)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first != kvm && first != tcg {
+	if first != lab.KVM && first != lab.TCG {
 		t.Errorf("accelerator %q", first)
 	}
-	if again, err := probeKVM(t.Context(), cache); err != nil || again != first {
+	if again, err := lab.ProbeKVM(t.Context(), cache); err != nil || again != first {
 		t.Errorf("asked again: %q, %v; first %q", again, err, first)
 	}
 }

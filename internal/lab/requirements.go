@@ -16,7 +16,9 @@ var requirements = []requirement{
 	{"/usr/sbin/libvirtd", "libvirt-daemon", "the hosts' libvirt"},
 	{"/usr/lib/*/libvirt/connection-driver/libvirt_driver_qemu.so", "libvirt-daemon-driver-qemu", "libvirt's QEMU driver"},
 	{"/etc/libvirt", "libvirt-daemon-system", "libvirt's directories and user"},
+	{"/usr/bin/virsh", "libvirt-clients", "looking inside"},
 	{"/usr/bin/qemu-system-x86_64", "qemu-system-x86", "guests"},
+	{"/usr/share/OVMF/OVMF_CODE_4M.fd", "ovmf", "firmware of UEFI guests"},
 	{"/usr/bin/qemu-img", "qemu-utils", "volumes of format qcow2"},
 	{"/sbin/ip", "iproute2", "the lab's network"},
 }
