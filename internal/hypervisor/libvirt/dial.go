@@ -52,3 +52,25 @@ func (t *target) socketPath() string {
 	}
 	return monolithicSocket
 }
+
+// readFiles reads files of this machine that a connection needs. One on a file system that hangs holds its reader for as long as that
+// hangs, and nothing ends it: then the reader is left behind when ctx ends.
+func readFiles[T any](ctx context.Context, what string, read func() (T, error)) (T, error) {
+	type answer struct {
+		content T
+		err     error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		content, err := read()
+		done <- answer{content, err}
+	}()
+	select {
+	case a := <-done:
+		return a.content, a.err
+	case <-ctx.Done():
+		var none T
+		return none, &unreached{what: what + " cannot be read in time", err: context.Cause(ctx),
+			next: "see whether the file system hangs that they are on, on the machine that runs Holdfast"}
+	}
+}

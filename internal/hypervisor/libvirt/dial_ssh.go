@@ -11,31 +11,39 @@ import (
 	"path/filepath"
 
 	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
 // defaultKeys are tried in this order when the URI names no key.
 var defaultKeys = []string{"id_ed25519", "id_ecdsa", "id_rsa"}
 
-// dialSSH connects to the host's libvirt socket through SSH. Keys come from the agent, and from the URI's keyfile or the user's
-// own; the host's key must be in known_hosts: a host that nobody has vouched for is refused.
-func (t *target) dialSSH(ctx context.Context) (_ net.Conn, err error) {
-	config, done, err := t.sshConfig()
+// dialSSH connects to the host's libvirt socket through SSH. Keys come from the URI's keyfile or the user's own, and from the agent;
+// the host's key must be in known_hosts: a host that nobody has vouched for is refused.
+func (t *target) dialSSH(ctx context.Context) (net.Conn, error) {
+	files, err := readFiles(ctx, "SSH's files (known_hosts and keys)", t.sshFiles)
 	if err != nil {
 		return nil, fmt.Errorf("SSH: %w", err)
 	}
-	defer done()
+	keys := openAgent(ctx)
+	defer keys.close()
+	signers := append(files.signers, keys.signers()...)
+	if err := keys.hung(ctx); err != nil {
+		return nil, err
+	}
+	if len(signers) == 0 {
+		return nil, errors.New("SSH: no key: start an SSH agent, or name a key without passphrase with ?keyfile=PATH")
+	}
 	raw, err := t.dialTCP(ctx, sshPort)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
-	conn, err := openSocketOverSSH(raw, net.JoinHostPort(t.host, cmp.Or(t.port, sshPort)), config,
-		cmp.Or(t.query.Get("socket"), monolithicSocket))
+	conn, err := openSocketOverSSH(raw, net.JoinHostPort(t.host, cmp.Or(t.port, sshPort)), &ssh.ClientConfig{
+		User: files.user, HostKeyCallback: files.hostKeys, Auth: []ssh.AuthMethod{ssh.PublicKeys(signers...)},
+	}, cmp.Or(t.query.Get("socket"), monolithicSocket))
 	if ctx.Err() != nil {
-		err = context.Cause(ctx)
+		err = cmp.Or(keys.hung(ctx), context.Cause(ctx))
 	}
 	if err != nil {
 		_ = raw.Close()
@@ -56,39 +64,25 @@ func openSocketOverSSH(raw net.Conn, address string, config *ssh.ClientConfig, s
 	return conn, nil
 }
 
-// sshConfig gathers what the user's SSH has. done gives the agent up again.
-func (t *target) sshConfig() (_ *ssh.ClientConfig, done func(), err error) {
+// sshFiles are what the user's SSH has in files.
+type sshFiles struct {
+	user     string // who to be on the host
+	hostKeys ssh.HostKeyCallback
+	signers  []ssh.Signer
+}
+
+func (t *target) sshFiles() (*sshFiles, error) {
 	me, err := user.Current()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	dir := filepath.Join(me.HomeDir, ".ssh")
 	hostKeys, err := knownhosts.New(cmp.Or(t.query.Get("known_hosts"), filepath.Join(dir, "known_hosts")))
 	if err != nil {
-		return nil, nil, fmt.Errorf("load known hosts: %w", err)
+		return nil, fmt.Errorf("load known hosts: %w", err)
 	}
 	signers, err := t.keySigners(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	done = func() {}
-	if path := os.Getenv("SSH_AUTH_SOCK"); path != "" {
-		if conn, err := net.Dial("unix", path); err == nil {
-			done = func() { _ = conn.Close() }
-			if more, err := agent.NewClient(conn).Signers(); err == nil {
-				signers = append(signers, more...)
-			}
-		}
-	}
-	if len(signers) == 0 {
-		done()
-		return nil, nil, errors.New("no key: start an SSH agent, or name a key without passphrase with ?keyfile=PATH")
-	}
-	return &ssh.ClientConfig{
-		User:            cmp.Or(t.user, me.Username),
-		Auth:            []ssh.AuthMethod{ssh.PublicKeys(signers...)},
-		HostKeyCallback: hostKeys,
-	}, done, nil
+	return &sshFiles{user: cmp.Or(t.user, me.Username), hostKeys: hostKeys, signers: signers}, err
 }
 
 // keySigners loads the key that the URI names, which must work, or those of the default ones that do.

@@ -17,11 +17,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
@@ -102,22 +104,103 @@ func TestDialUnix(t *testing.T) {
 	expectGreeting(t, conn, err)
 }
 
-// TestConnectIsBounded: a peer that takes the connection and says nothing is given up when the context ends, without a trace.
+// TestConnectIsBounded: a peer that takes the connection and says nothing is given up when the context ends, without a trace. So is what
+// does not answer on this machine, and it is not the host that is blamed for it.
 func TestConnectIsBounded(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", "")
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes connections nobody accepts
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	for _, transport := range []string{"tcp", "tls", "ssh"} {
+	bounded := func(what, transport, parameters, says string) {
+		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_, err = Driver{}.Connect(ctx, "qemu+"+transport+"://"+silent.Addr().String()+"/system"+credentials(t, transport))
-		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: got error %v, want the deadline's", transport, err)
+		defer cancel()
+		_, err := Driver{}.Connect(ctx, "qemu+"+transport+"://"+silent.Addr().String()+"/system"+parameters)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), says) {
+			t.Errorf("%s: got error %v, want the deadline's, in words that begin with %q", what, err, says)
 		}
 	}
+	for _, transport := range []string{"tcp", "tls", "ssh"} {
+		bounded(transport, transport, credentials(t, transport), silent.Addr().String()+" does not answer in time")
+	}
+
+	fifo := filepath.Join(t.TempDir(), "fifo") // reading it is like reading from a file system that hangs
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key, _ := newKey(t)
+	pki := newAuthority(t).dir
+	ca := filepath.Join(pki, "cacert.pem")
+	if err := errors.Join(os.Remove(ca), os.Symlink(fifo, ca)); err != nil {
+		t.Fatal(err)
+	}
+	bounded("known_hosts", "ssh", "?keyfile="+key+"&known_hosts="+fifo, "SSH's files (known_hosts and keys) cannot be read in time")
+	bounded("key", "ssh", "?keyfile="+fifo+"&known_hosts="+os.DevNull, "SSH's files (known_hosts and keys) cannot be read in time")
+	bounded("certificates", "tls", "?pkipath="+pki, "the certificates for TLS cannot be read in time")
+	release, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = errors.Join(os.Remove(fifo), release.Close()) // a reader that comes only now finds nothing
+
+	agentSocket := filepath.Join(t.TempDir(), "agent")
+	silentAgent, err := net.Listen("unix", agentSocket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silentAgent.Close()
+	t.Setenv("SSH_AUTH_SOCK", agentSocket)
+	bounded("agent", "ssh", credentials(t, "ssh"), "the SSH agent at "+agentSocket)
+}
+
+// An agent that lists its keys and then keeps the caller waiting for a signature, as one does that asks somebody to confirm.
+func TestSigningIsBounded(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	t.Run("sign", func(t *testing.T) { // so that its cleanups have run before leaks are looked for
+		_, key := newKey(t)
+		_, hostKey := newKey(t)
+		address := sshServer(t, hostKey, key.PublicKey())
+		known := filepath.Join(t.TempDir(), "known_hosts")
+		line := knownhosts.Line([]string{knownhosts.Normalize(address)}, hostKey.PublicKey())
+		if err := os.WriteFile(known, []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		agentSocket := filepath.Join(t.TempDir(), "agent")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		givenUp := make(chan struct{})
+		agent := &hesitantAgent{key: key.PublicKey(), asked: func() { cancel(context.DeadlineExceeded) }, waits: givenUp}
+		listen(t, "unix", agentSocket, agent.serve)
+		t.Setenv("SSH_AUTH_SOCK", agentSocket)
+		_, err := Driver{}.Connect(ctx, "qemu+ssh://"+address+"/system?known_hosts="+known)
+		close(givenUp)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "the SSH agent at "+agentSocket) {
+			t.Errorf("got error %v, want the deadline's, about the agent", err)
+		}
+	})
+}
+
+// hesitantAgent is an SSH agent that lists one key, and waits with signing for too long.
+type hesitantAgent struct {
+	agent.Agent
+	key   ssh.PublicKey
+	asked func() // called when it is to sign
+	waits <-chan struct{}
+}
+
+func (a *hesitantAgent) serve(conn net.Conn) { _ = agent.ServeAgent(a, conn) }
+
+func (a *hesitantAgent) List() ([]*agent.Key, error) {
+	return []*agent.Key{{Format: a.key.Type(), Blob: a.key.Marshal()}}, nil
+}
+
+func (a *hesitantAgent) Sign(ssh.PublicKey, []byte) (*ssh.Signature, error) {
+	a.asked()
+	<-a.waits
+	return nil, errors.New("too late")
 }
 
 // credentials are parameters that let a transport begin to talk.

@@ -49,7 +49,7 @@ var errNotAllowed = errors.New("our certificate or address is not allowed")
 
 // dialTLS connects with mutual TLS. After the handshake libvirtd sends one byte, which says whether it accepts our certificate.
 func (t *target) dialTLS(ctx context.Context) (_ net.Conn, err error) {
-	config, err := t.pkiFiles().config(t.host)
+	config, err := readFiles(ctx, "the certificates for TLS", func() (*tls.Config, error) { return t.pkiFiles().config(t.host) })
 	if err != nil {
 		return nil, err
 	}

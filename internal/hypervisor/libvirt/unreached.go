@@ -54,6 +54,10 @@ func innermost(err error) string {
 
 // explained says what is wrong when the stream to the host could not be opened. What is not known here stays as it is.
 func (t *target) explained(err error) error {
+	var known *unreached
+	if errors.As(err, &known) {
+		return known
+	}
 	what, next := t.diagnose(err)
 	if what == "" {
 		return err
