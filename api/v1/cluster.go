@@ -15,7 +15,7 @@ type ClusterConfig struct {
 	Spec ClusterConfigSpec `json:"spec"`
 }
 
-// ClusterConfigSpec is what the admin of the cluster wants. Zero always means the default.
+// ClusterConfigSpec is what the admin of the cluster wants. Zero always means the default; a manifest that writes a zero is refused.
 type ClusterConfigSpec struct {
 	// StartLimit is how many instances may be starting at once.
 	StartLimit StartLimit `json:"startLimit,omitzero"`

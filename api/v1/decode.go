@@ -113,6 +113,7 @@ func (f *fileDecoder) document(n *yaml.Node) {
 			FieldError: FieldError{Problem: "the file is too large when its aliases are written out", Remedy: "use fewer aliases or several files"}})
 		return
 	}
+	d.explicitZeros(object)
 	doc := Document{Object: object, File: f.File, Line: n.Line, written: d.written}
 	if m := object.GetMetadata(); f.Namespace != "" && m.Namespace == "" {
 		if _, ok := object.(*VirtualMachine); ok {

@@ -160,9 +160,9 @@ var decodeErrors = []struct{ name, manifest, want string }{
 	{"too many vCPUs", template("cpu: {sockets: 2, cores: 512}"),
 		`f:8:10: spec.template.cpu: sockets × cores × threads are 1024 virtual CPUs: a guest has at most 512`},
 	{"negative vCPUs", template("cpu: {cores: -1}"),
-		`f:8:18: spec.template.cpu.cores: -1 is out of range: choose between 0 and 512`},
+		`f:8:18: spec.template.cpu.cores: -1 is out of range: choose between 1 and 512`},
 	{"too many cores", template("cpu: {cores: 513}"),
-		`f:8:18: spec.template.cpu.cores: 513 is out of range: choose between 0 and 512`},
+		`f:8:18: spec.template.cpu.cores: 513 is out of range: choose between 1 and 512`},
 	{"bad CPU model", template("cpu: {model: my cpu}"),
 		`f:8:18: spec.template.cpu.model: "my cpu" is not a CPU model: write a name that libvirt knows, e.g. Skylake-Server, host-model or host-passthrough`},
 	{"bad CPU features", template("cpu: {features: [{name: vmx, policy: on}, {name: vmx, policy: requires}, {policy: force}]}"),
@@ -240,11 +240,11 @@ var decodeErrors = []struct{ name, manifest, want string }{
 	{"host in a namespace", "apiVersion: holdfast/v1\nkind: Host\nmetadata: {name: h, namespace: x}\nspec: {uri: 'qemu:///system'}\n",
 		`f:3:32: metadata.namespace: objects of this kind have no namespace: remove it`},
 	{"bad limits of a host", hostWith("uri: 'qemu:///system', cpuOvercommit: 0.01, startLimit: -1, reserved: {cpus: -1}"),
-		"f:4:46: spec.cpuOvercommit: 0.01 is out of range: choose between 0.1 and 100; 1 promises no CPU twice\nf:4:64: spec.startLimit: -1 is out of range: choose between 0 and 100000\nf:4:85: spec.reserved.cpus: -1 is out of range: choose between 0 and 65536"},
+		"f:4:46: spec.cpuOvercommit: 0.01 is out of range: choose between 0.1 and 100; 1 promises no CPU twice\nf:4:64: spec.startLimit: -1 is out of range: choose between 1 and 100000\nf:4:85: spec.reserved.cpus: -1 is out of range: choose between 0 and 65536"},
 	{"another ClusterConfig", "apiVersion: holdfast/v1\nkind: ClusterConfig\nmetadata: {name: main}\n",
 		`f:3:18: metadata.name: there is one ClusterConfig, and it is not named "main": write name: cluster`},
 	{"bad limits of the cluster", clusterWith("startLimit: {cluster: -1}, crashLoop: {initialDelay: 10m, maxDelay: 1m}, baselineCPUModel: a b"),
-		"f:3:30: spec.startLimit.cluster: -1 is out of range: choose between 0 and 100000\nf:3:61: spec.crashLoop.initialDelay: 10m is longer than maxDelay, 1m: make it shorter, or maxDelay longer\nf:3:99: spec.baselineCPUModel: \"a b\" is not a CPU model: write a name that libvirt knows, e.g. Skylake-Server"},
+		"f:3:30: spec.startLimit.cluster: -1 is out of range: choose between 1 and 100000\nf:3:61: spec.crashLoop.initialDelay: 10m is longer than maxDelay, 1m: make it shorter, or maxDelay longer\nf:3:99: spec.baselineCPUModel: \"a b\" is not a CPU model: write a name that libvirt knows, e.g. Skylake-Server"},
 }
 
 func TestDecodeErrors(t *testing.T) {

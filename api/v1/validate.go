@@ -64,6 +64,11 @@ func (v *validator) number(field string, n, least, most int) bool {
 	return v.must(n >= least && n <= most, field, fmt.Sprintf("%d is out of range", n), fmt.Sprintf("choose between %d and %d", least, most))
 }
 
+// count wants one between 1 and a bound; zero is a default that comes later.
+func (v *validator) count(field string, n, most int) bool {
+	return n == 0 || v.number(field, n, 1, most)
+}
+
 // duration wants one that is not negative and not absurd.
 func (v *validator) duration(field string, d Duration) {
 	v.must(d >= 0 && d <= maxDuration, field, fmt.Sprintf("%s is out of range", d), "choose at most "+maxDuration.String())

@@ -17,7 +17,7 @@ func (v *validator) host(s *HostSpec) {
 	v.must(s.Reserved.Memory >= 0, "spec.reserved.memory", s.Reserved.Memory.String()+" is negative", "give zero or more")
 	v.must(s.CPUOvercommit >= 0.1 && s.CPUOvercommit <= 100 || s.CPUOvercommit == 0, "spec.cpuOvercommit",
 		fmt.Sprintf("%g is out of range", s.CPUOvercommit), "choose between 0.1 and 100; 1 promises no CPU twice")
-	v.number("spec.startLimit", s.StartLimit, 0, maxStartLimit)
+	v.count("spec.startLimit", s.StartLimit, maxStartLimit)
 }
 
 // uri wants a libvirt URI of QEMU, over a transport that Holdfast speaks. (Simulated hosts have sim:// URIs.)
@@ -54,8 +54,8 @@ func (v *validator) uri(field, text string) {
 }
 
 func (v *validator) config(s *ClusterConfigSpec) {
-	v.number("spec.startLimit.cluster", s.StartLimit.Cluster, 0, maxStartLimit)
-	v.number("spec.startLimit.perHost", s.StartLimit.PerHost, 0, maxStartLimit)
+	v.count("spec.startLimit.cluster", s.StartLimit.Cluster, maxStartLimit)
+	v.count("spec.startLimit.perHost", s.StartLimit.PerHost, maxStartLimit)
 	v.duration("spec.startTimeout", s.StartTimeout)
 	v.duration("spec.stopGracePeriod", s.StopGracePeriod)
 	c := s.CrashLoop

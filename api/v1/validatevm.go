@@ -66,9 +66,9 @@ func (v *validator) template(t *Template) {
 func (v *validator) cpu(c *CPU) {
 	const at = "spec.template.cpu"
 	// Each is bounded before they are multiplied: a product of three cannot overflow then.
-	sound := v.number(at+".sockets", c.Sockets, 0, MaxVCPUs)
-	sound = v.number(at+".cores", c.Cores, 0, MaxVCPUs) && sound
-	sound = v.number(at+".threads", c.Threads, 0, MaxVCPUs) && sound
+	sound := v.count(at+".sockets", c.Sockets, MaxVCPUs)
+	sound = v.count(at+".cores", c.Cores, MaxVCPUs) && sound
+	sound = v.count(at+".threads", c.Threads, MaxVCPUs) && sound
 	if sound {
 		v.must(c.VCPUs() <= MaxVCPUs, at, fmt.Sprintf("sockets × cores × threads are %d virtual CPUs", c.VCPUs()),
 			fmt.Sprintf("a guest has at most %d", MaxVCPUs))

@@ -81,6 +81,7 @@ remedy; a file with one bad document changes nothing.
 
 * A *quantity* is a whole number of bytes with an optional suffix: Ki, Mi, Gi, Ti (powers of 1024), k, M, G, T (powers of 1000).
 * A *duration* is a number with a unit: ` + "`500ms`, `30s`, `5m`, `1h30m`" + `.
+* Who wants a default leaves the field out. A zero that would mean the default is refused, since it reads like none at all.
 * ` + "`status`" + ` is what Holdfast observes and decides. A manifest may hold one, as ` + "`get -o yaml`" + ` prints it; it is not looked at.
 
 Contents: [VirtualMachine](#virtualmachine), [Host](#host), [ClusterConfig](#clusterconfig).
