@@ -47,11 +47,8 @@ test: packages guest lint ## everything: linters, rules, scenarios, properties, 
 unit: ## the tests that need neither root nor packages, quickly
 	@$(GO) test -short ./...
 
-soak: packages guest lint ## the same with the full counts and many seeds; takes hours
-	@HOLDFAST_SOAK=1 $(GO) test -race -timeout 6h $$($(GO) list ./... | grep -v -e /internal/stories -e /internal/labtests -e /internal/core$$)
-	@HOLDFAST_SOAK=1 $(GO) test -v -timeout 6h ./internal/stories ./internal/labtests
-	@$(GO) test -timeout 6h -run Faults -rapid.checks=300000 ./internal/core
-	@$(GO) test -run '^$$' -fuzz FuzzDecodeManifests -fuzztime 10m -fuzzminimizetime 10x ./api/v1
+soak: packages guest lint ## the same with the full counts and many seeds, and every fuzzer; takes hours
+	@GO="$(GO)" hack/soak.sh
 
 bench: ## what Holdfast costs and how fast it is, as tables
 	@$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/bench
