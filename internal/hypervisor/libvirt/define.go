@@ -10,12 +10,22 @@ import (
 )
 
 // Define implements hypervisor.Conn. Volumes are found and the seed is written before the definition: what is missing is said
-// now, and a domain that is defined can be started.
+// now, and a domain that is defined can be started. A define that fails takes its seed back.
 func (c *conn) Define(ctx context.Context, m hypervisor.Machine) error {
 	op := "define domain " + m.DomainName()
-	if err := c.mayDefine(ctx, op, m); err != nil {
+	before, err := c.mayDefine(ctx, op, m)
+	if err != nil {
 		return err
 	}
+	err = c.defineWithMedia(ctx, op, m)
+	// A definition that is there goes on needing its seed, and one that may come yet, because its answer was lost, will need it.
+	if err != nil && before.InstanceID != m.InstanceID && m.Template.CloudInit != nil && c.lostCause() == nil && ctx.Err() == nil {
+		_ = c.deleteVolume(ctx, op, volumeRef{Pool: m.Template.CloudInit.Pool, Volume: seedName(m)})
+	}
+	return err
+}
+
+func (c *conn) defineWithMedia(ctx context.Context, op string, m hypervisor.Machine) error {
 	caps, err := c.caps.get(ctx, c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
@@ -34,21 +44,21 @@ func (c *conn) Define(ctx context.Context, m hypervisor.Machine) error {
 	})
 }
 
-// mayDefine refuses to replace what is active or not this VM's.
-func (c *conn) mayDefine(ctx context.Context, op string, m hypervisor.Machine) error {
+// mayDefine refuses to replace what is active or not this VM's. It returns whose definition would be replaced.
+func (c *conn) mayDefine(ctx context.Context, op string, m hypervisor.Machine) (identity, error) {
 	d, id, err := c.find(ctx, m.VMUID)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", op, err)
+		return identity{}, fmt.Errorf("%s: %w", op, err)
 	case d == nil:
-		return nil
+		return identity{}, nil
 	case id.VMUID != m.VMUID || id.ClusterUID != m.ClusterUID:
-		return refusal(op, "the host has a domain %q with this VM's UUID that is not this cluster's: it is left alone; "+
+		return identity{}, refusal(op, "the host has a domain %q with this VM's UUID that is not this cluster's: it is left alone; "+
 			"remove it, or give one of the two another UUID", d.Name)
 	case d.State != hypervisor.DomainInactive:
-		return fmt.Errorf("%s: %w", op, hypervisor.ErrActive)
+		return identity{}, fmt.Errorf("%s: %w", op, hypervisor.ErrActive)
 	}
-	return nil
+	return id, nil
 }
 
 // machineMedia is where the bytes of a machine's disks are, in the order of the template's lists.
@@ -88,6 +98,8 @@ func (c *conn) findMedia(ctx context.Context, op string, m hypervisor.Machine) (
 		return nil, fmt.Errorf("%s: write cloud-init's seed: %w", op, err)
 	}
 	ref := volumeRef{Pool: m.Template.CloudInit.Pool, Volume: seedName(m)}
+	// What an earlier instance could not take along is no reason not to start this one.
+	_ = c.deleteOtherSeeds(ctx, op, ref, m.DomainName())
 	if err := c.putVolume(ctx, op, ref, image); err != nil {
 		return nil, err
 	}

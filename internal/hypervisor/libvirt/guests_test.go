@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -130,6 +131,60 @@ func TestSeedGoesWithItsInstance(t *testing.T) {
 	s.must("define once more", s.conn.Define(t.Context(), m))
 	s.must("remove the seed", os.Remove(seed()))
 	s.must("undefine without a seed", s.conn.Undefine(t.Context(), m.VMUID, m.InstanceID, true))
+}
+
+// TestSeedsDoNotPileUp: what failed defines and earlier instances have written does not stay, and nobody else's seed is touched.
+func TestSeedsDoNotPileUp(t *testing.T) {
+	s := newSite(t)
+	m := s.machine()
+	m.Name = "seeds"
+	m.Template.CloudInit = &v1.CloudInit{Pool: "shared", UserData: "#cloud-config\n"}
+	neighbour := s.machine()
+	neighbour.Name, neighbour.Template.CloudInit = m.Name, m.Template.CloudInit
+	s.define(neighbour)
+	expect := func(when string, want ...string) {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(s.lab.Shared(), "default.seeds.*"))
+		s.must("look for seeds", err)
+		for i := range found {
+			found[i] = filepath.Base(found[i])
+		}
+		slices.Sort(found)
+		want = append(want, seedName(neighbour))
+		slices.Sort(want)
+		if !slices.Equal(found, want) {
+			t.Errorf("%s: the pool holds the seeds %v, want %v", when, found, want)
+		}
+	}
+
+	refused := m
+	refused.MachineType = "no-such-board"
+	var he *hypervisor.HostError
+	if err := s.conn.Define(t.Context(), refused); !errors.As(err, &he) {
+		t.Errorf("define with an unknown machine type: %v, want a HostError", err)
+	}
+	expect("after a define was refused")
+
+	abandoned := m
+	abandoned.InstanceID = "i0" // nobody waited for its define, which came as far as the seed
+	s.must("write a seed", s.conn.putVolume(t.Context(), "write a seed", volumeRef{Pool: "shared", Volume: seedName(abandoned)}, []byte("secret")))
+	s.define(m)
+	expect("after a define whose answer was lost, and the next one", seedName(m))
+
+	refused = m
+	refused.MachineType = "no-such-board"
+	if err := s.conn.Define(t.Context(), refused); !errors.As(err, &he) {
+		t.Errorf("define with an unknown machine type: %v, want a HostError", err)
+	}
+	expect("after the same instance's next define was refused", seedName(m))
+
+	next := m
+	next.InstanceID = "i2"
+	s.must("define the next instance", s.conn.Define(t.Context(), next))
+	expect("after the next instance was defined", seedName(next))
+	s.must("write a seed", s.conn.putVolume(t.Context(), "write a seed", volumeRef{Pool: "shared", Volume: seedName(abandoned)}, []byte("secret")))
+	s.must("undefine", s.conn.Undefine(t.Context(), next.VMUID, next.InstanceID, true))
+	expect("after the VM is gone")
 }
 
 // TestFirmwareState: NVRAM outlives a definition, but not its VM.

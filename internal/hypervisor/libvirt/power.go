@@ -112,6 +112,9 @@ func (c *conn) Undefine(ctx context.Context, id, instance string, state bool) er
 	if err != nil || ident.Seed == nil {
 		return err
 	}
+	if state { // the VM is gone, and so are all of its instances
+		_ = c.deleteOtherSeeds(ctx, op, *ident.Seed, d.Name)
+	}
 	err = c.deleteVolume(ctx, op, *ident.Seed)
 	var he *hypervisor.HostError
 	if errors.As(err, &he) {

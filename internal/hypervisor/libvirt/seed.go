@@ -19,6 +19,14 @@ const seedLabel = "cidata"
 // on whatever host and in whatever order that happens.
 func seedName(m hypervisor.Machine) string { return m.DomainName() + "." + m.InstanceID + ".seed.iso" }
 
+// isSeedOf reports whether a volume is a seed of some instance of the domain's. Names of VMs may have dots, ids of instances have none:
+// so a seed of the VM "web.x" is never taken for one of the VM "web".
+func isSeedOf(domain, volume string) bool {
+	rest, found := strings.CutPrefix(volume, domain+".")
+	instance, seed := strings.CutSuffix(rest, ".seed.iso")
+	return found && seed && !strings.Contains(instance, ".")
+}
+
 // seedFiles are what cloud-init reads. Its "instance-id" is the VM's uid, not Holdfast's instance: cloud-init does its
 // once-per-instance work (host keys, users, disk set-up) again when that id changes, and a restart must not.
 func seedFiles(m hypervisor.Machine) map[string]string {

@@ -59,3 +59,19 @@ func TestSeedWithoutNetwork(t *testing.T) {
 		t.Error("cloud-init takes a seed without user-data for none")
 	}
 }
+
+func TestIsSeedOf(t *testing.T) {
+	m := goldenMachine(v1.Template{})
+	dotted := m
+	dotted.Name = m.Name + "." + m.VMUID[:8] + ".x"
+	other := m
+	other.VMUID = "33333333-3333-4333-8333-333333333333"
+	for volume, want := range map[string]bool{
+		seedName(m): true, seedName(dotted): false, seedName(other): false,
+		m.DomainName() + ".img": false, m.DomainName() + ".seed.iso": false, "x" + seedName(m): false,
+	} {
+		if got := isSeedOf(m.DomainName(), volume); got != want {
+			t.Errorf("%s is a seed of %s: %v, want %v", volume, m.DomainName(), got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package libvirt
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	golibvirt "github.com/digitalocean/go-libvirt"
@@ -129,5 +130,24 @@ func (c *conn) deleteVolume(ctx context.Context, op string, ref volumeRef) error
 			return err
 		}
 		return v.StorageVolDelete(vol, golibvirt.StorageVolDeleteNormal)
+	})
+}
+
+// deleteOtherSeeds removes the seeds of the domain's other instances, as far as libvirt knows them: a define that nobody waited for may
+// have left one, and nobody else would ever remove it. Seeds hold secrets. When an instance is defined, and when its VM is deleted, all
+// others have ended.
+func (c *conn) deleteOtherSeeds(ctx context.Context, op string, keep volumeRef, domain string) error {
+	return c.work(ctx, op, func(v *golibvirt.Libvirt) error {
+		pool, err := lookupPool(v, op, keep.Pool)
+		if err != nil {
+			return err
+		}
+		volumes, _, err := v.StoragePoolListAllVolumes(pool, 1, 0)
+		for _, vol := range volumes {
+			if vol.Name != keep.Volume && isSeedOf(domain, vol.Name) {
+				err = errors.Join(err, v.StorageVolDelete(vol, golibvirt.StorageVolDeleteNormal))
+			}
+		}
+		return err
 	})
 }
