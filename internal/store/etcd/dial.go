@@ -50,7 +50,7 @@ func Dial(ctx context.Context, o DialOptions) (*Store, error) {
 		DialKeepAliveTime:    2 * time.Second, // a member that does not answer is left, well within a lease
 		DialKeepAliveTimeout: 2 * time.Second,
 		MaxCallSendMsgSize:   maxRequestBytes,
-		Logger:               zapTo(o.Logger),
+		Logger:               zapTo(o.Logger, ""),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", strings.Join(o.Endpoints, ", "), err)

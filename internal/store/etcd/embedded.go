@@ -138,7 +138,7 @@ func config(o Options) *embed.Config {
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
 	// Large transactions on a slow disk take long, and there is nothing to be done about each.
 	c.WarningApplyDuration, c.WarningUnaryRequestDuration = time.Second, time.Second
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapTo(o.Logger))
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapTo(o.Logger, o.Dir))
 	return c
 }
 

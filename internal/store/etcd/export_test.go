@@ -19,4 +19,4 @@ func Maintain(ctx context.Context, s *Store) error {
 }
 
 // ZapTo is etcd's logger.
-func ZapTo(lg *slog.Logger) *zap.Logger { return zapTo(lg) }
+func ZapTo(lg *slog.Logger, dir string) *zap.Logger { return zapTo(lg, dir) }

@@ -2,16 +2,18 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
+	"syscall"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
 // zapTo is a logger for etcd that passes its warnings and errors on to lg, except harmless ones. What etcd says below that is about
-// etcd.
-func zapTo(lg *slog.Logger) *zap.Logger { return zap.New(slogCore{lg}) }
+// etcd. dir is the data directory of an embedded etcd, whose last words end this process; empty for a client.
+func zapTo(lg *slog.Logger, dir string) *zap.Logger { return zap.New(slogCore{to: lg, dir: dir}) }
 
 // harmless are what etcd warns of and concerns nobody here: its messages, letter by letter, with the error that makes each harmless
 // where others would not be. Whoever changes etcd's version looks whether they still mean what is said here.
@@ -25,7 +27,10 @@ var harmless = map[string]string{
 }
 
 // slogCore implements zapcore.Core.
-type slogCore struct{ to *slog.Logger }
+type slogCore struct {
+	to  *slog.Logger
+	dir string
+}
 
 func (c slogCore) level(l zapcore.Level) slog.Level {
 	if l >= zapcore.ErrorLevel {
@@ -39,7 +44,7 @@ func (c slogCore) Enabled(l zapcore.Level) bool {
 }
 
 func (c slogCore) With(fields []zapcore.Field) zapcore.Core {
-	return slogCore{c.to.With(attributes(fields)...)}
+	return slogCore{to: c.to.With(attributes(fields)...), dir: c.dir}
 }
 
 func (c slogCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
@@ -50,21 +55,36 @@ func (c slogCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.Chec
 }
 
 func (c slogCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
-	if cause, known := harmless[e.Message]; known && cause == errorIn(fields) {
+	err := errorIn(fields)
+	if cause, known := harmless[e.Message]; known && (err == nil && cause == "" || err != nil && cause == err.Error()) {
 		return nil
 	}
 	c.to.Log(context.Background(), c.level(e.Level), "etcd: "+e.Message, attributes(fields)...)
+	if e.Level >= zapcore.PanicLevel {
+		c.to.Error(lastWords(c.dir, err))
+	}
 	return nil
 }
 
-// errorIn is the text of the error among the fields, empty when there is none.
-func errorIn(fields []zapcore.Field) string {
+// lastWords are for whoever finds that the server has ended, because its etcd gave up: etcd then ends the whole process, and nothing
+// but the log can still say why.
+func lastWords(dir string, err error) string {
+	const ends = "the server ends, because its etcd cannot go on with "
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return ends + dir + ": the disk is full; guests run on, and nothing that was accepted is lost: make room there, then start the server again"
+	}
+	return ends + dir + ", for the reason given in the line above; guests run on: see to the disk, then start the server again; " +
+		"if it ends again, read on backups in docs/operations.md"
+}
+
+// errorIn is the error among the fields, nil when there is none.
+func errorIn(fields []zapcore.Field) error {
 	for _, f := range fields {
 		if err, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType {
-			return err.Error()
+			return err
 		}
 	}
-	return ""
+	return nil
 }
 
 func (c slogCore) Sync() error { return nil }
