@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	golibvirt "github.com/digitalocean/go-libvirt"
 	"libvirt.org/go/libvirtxml"
@@ -36,8 +37,9 @@ type onceCaps struct {
 }
 
 func (o *onceCaps) get(ctx context.Context, c *conn) (*hostCaps, error) {
+	began := time.Now()
 	if err := o.asking.enter(ctx); err != nil {
-		return nil, fmt.Errorf("get capabilities: %w", err)
+		return nil, unanswered(ctx, "get capabilities", began)
 	}
 	defer o.asking.leave()
 	if o.known != nil {

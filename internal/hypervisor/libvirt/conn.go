@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	golibvirt "github.com/digitalocean/go-libvirt"
 
@@ -105,10 +106,11 @@ func (c *conn) Close() error {
 // call runs one libvirt call on a link. op says what is being done to which object, for the error. When ctx ends first, the
 // connection is given up: that is the only way to get the call back.
 func (c *conn) call(ctx context.Context, l *link, op string, f func(*golibvirt.Libvirt) error) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%s: %w", op, err)
+	began := time.Now()
+	if ctx.Err() != nil {
+		return unanswered(ctx, op, began)
 	}
-	stop := context.AfterFunc(ctx, func() { c.fail(fmt.Errorf("%s: %w", op, context.Cause(ctx))) })
+	stop := context.AfterFunc(ctx, func() { c.fail(unanswered(ctx, op, began)) })
 	defer stop()
 	err := f(l.virt)
 	if err == nil {
@@ -118,7 +120,7 @@ func (c *conn) call(ctx context.Context, l *link, op string, f func(*golibvirt.L
 		return answer
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", op, context.Cause(ctx))
+		return unanswered(ctx, op, began)
 	}
 	// Whatever else it was, we no longer know where in the stream we are.
 	c.fail(err)
@@ -132,10 +134,14 @@ func (c *conn) ask(ctx context.Context, op string, f func(*golibvirt.Libvirt) er
 
 // work is call for slow jobs.
 func (c *conn) work(ctx context.Context, op string, f func(*golibvirt.Libvirt) error) error {
+	began := time.Now()
 	l, err := c.jobs.acquire(ctx, c.addLink)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", op, err)
 		if ctx.Err() != nil {
+			if known := (*unreached)(nil); !errors.As(err, &known) {
+				err = unanswered(ctx, op, began)
+			}
 			c.fail(err) // a host that does not even greet in time
 		}
 		return err

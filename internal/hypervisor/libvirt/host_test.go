@@ -2,6 +2,7 @@ package libvirt
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/url"
 	"os"
@@ -162,6 +163,26 @@ func (s *site) ends(m hypervisor.Machine) string {
 			}
 		case <-late:
 			s.Fatal("no event told how the guest ended")
+		}
+	}
+}
+
+// TestFrozenHostSaysWhatToDo: whoever reads that a host hung gets to know how long it was waited for, and what to look at.
+func TestFrozenHostSaysWhatToDo(t *testing.T) {
+	s := newSite(t)
+	other := connect(t, s.host.URI)
+	s.must("freeze", s.lab.Freeze(s.host.Name))
+	defer func() { s.must("thaw", s.lab.Thaw(s.host.Name)) }()
+	for op, call := range map[string]func(context.Context) error{
+		"list domains":           func(ctx context.Context) error { _, err := s.conn.List(ctx); return err },
+		"ask for a sign of life": func(ctx context.Context) error { _, _, err := other.Look(ctx, uuid.Nil.String()); return err },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		err := call(ctx)
+		cancel()
+		want := "libvirtd has not answered within 1s (" + op + "); see whether it hangs: virsh list on the host, and its log"
+		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != want {
+			t.Errorf("got error %v, want the deadline's, as: %s", err, want)
 		}
 	}
 }

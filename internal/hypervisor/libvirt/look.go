@@ -42,8 +42,10 @@ func (c *conn) List(ctx context.Context) ([]hypervisor.Domain, error) {
 		})
 	}
 	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
+	for _, err := range errs {
+		if err != nil {
+			return nil, err // the others say the same of other domains
+		}
 	}
 	domains := make([]hypervisor.Domain, 0, len(seen))
 	for _, d := range seen {

@@ -46,6 +46,8 @@ func innermost(err error) string {
 		return number.Error()
 	case errors.As(err, &dns):
 		return dns.Err
+	case errors.Is(err, io.EOF), errors.Is(err, golibvirt.ErrInterrupted):
+		return "the connection was closed"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "timed out"
 	}
@@ -92,11 +94,16 @@ func (t *target) diagnose(err error) (what, next string) {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return t.address() + " does not answer in time", "see that the host is on and " + listeners[t.transport] +
 			" not hung, and that no firewall is in between"
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, golibvirt.ErrInterrupted):
+	case hangsUp(err):
 		return t.address() + " hangs up at once", "see that " + listeners[t.transport] + " listens there, that it has not too many clients " +
 			"(max_clients), and what its log says"
 	}
 	return "", ""
+}
+
+// hangsUp recognises a stream that the other side has ended.
+func hangsUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, golibvirt.ErrInterrupted)
 }
 
 // listeners are who must listen on a host, by transport.
@@ -121,6 +128,8 @@ func (t *target) diagnoseSocket(err error) (what, next string) {
 		return "nobody listens on libvirt's socket " + t.socketPath(), "start libvirtd on this machine (systemctl start libvirtd.socket)"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "libvirtd on this machine does not answer in time", "see whether it hangs (systemctl status libvirtd)"
+	case hangsUp(err):
+		return "libvirtd on this machine hangs up at once", "see that it has not too many clients (max_clients), and what its log says"
 	}
 	return "", ""
 }
@@ -182,6 +191,9 @@ func orThisUser(user string) string { return cmp.Or(user, "the server's user") }
 
 // explainedGreeting is explained for a stream that was opened, and on which libvirtd then did not answer as it should.
 func (t *target) explainedGreeting(err error) error {
+	if errors.Is(err, syscall.EINVAL) { // how the client says that the stream had ended before it asked
+		err = golibvirt.ErrInterrupted
+	}
 	var e golibvirt.Error
 	if !errors.As(err, &e) {
 		return t.explained(fmt.Errorf("greet libvirtd: %w", err))

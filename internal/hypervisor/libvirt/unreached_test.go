@@ -22,6 +22,8 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 	}
 	address := gone.Addr().String()
 	_ = gone.Close()
+	hangingUp := filepath.Join(t.TempDir(), "sock")
+	listen(t, "unix", hangingUp, func(net.Conn) {})
 	hangsUp := listen(t, "tcp", "127.0.0.1:0", func(net.Conn) {}).Addr().String()
 	socket := filepath.Join(t.TempDir(), "sock")
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
@@ -33,7 +35,8 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 	for uri, want := range map[string]string{
 		"qemu+tcp://" + address + "/system": "nobody listens at " + address + " (connection refused): see that libvirtd with a TCP socket " +
 			"(libvirtd-tcp.socket) runs on the host, and that the URI names its port",
-		"qemu+tcp://" + hangsUp + "/system": hangsUp + " hangs up at once",
+		"qemu+tcp://" + hangsUp + "/system":       hangsUp + " hangs up at once",
+		"qemu+unix:///system?socket=" + hangingUp: "libvirtd on this machine hangs up at once",
 		"qemu+unix:///system?socket=" + socket: "nobody listens on libvirt's socket " + socket +
 			" (connection refused): start libvirtd on this machine (systemctl start libvirtd.socket)",
 		"qemu+unix:///system?socket=" + socket + "x": "libvirt's socket " + socket + "x is not there (no such file or directory): " +
@@ -89,10 +92,11 @@ func TestExplainedGreeting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, err := range map[string]error{
-		"does not answer in time (timed out): ": context.DeadlineExceeded,
-		"use qemu+tls:// or qemu+ssh://":        golibvirt.Error{Code: uint32(golibvirt.ErrAuthFailed), Message: "authentication failed"},
-		"libvirtd answers, and refuses: no":     golibvirt.Error{Code: uint32(golibvirt.ErrNoConnect), Message: "no"},
-		"greet libvirtd: gremlins":              errors.New("gremlins"),
+		"does not answer in time (timed out): ":          context.DeadlineExceeded,
+		"use qemu+tls:// or qemu+ssh://":                 golibvirt.Error{Code: uint32(golibvirt.ErrAuthFailed), Message: "authentication failed"},
+		"hangs up at once (the connection was closed): ": golibvirt.ErrInterrupted,
+		"libvirtd answers, and refuses: no":              golibvirt.Error{Code: uint32(golibvirt.ErrNoConnect), Message: "no"},
+		"greet libvirtd: gremlins":                       errors.New("gremlins"),
 	} {
 		if got := target.explainedGreeting(err); !strings.Contains(got.Error(), want) || !errors.Is(got, err) {
 			t.Errorf("%v: %v, want %s", err, got, want)
