@@ -41,6 +41,8 @@ const (
 type Core struct {
 	now    time.Time
 	loaded bool
+	// loadedAt is when the term began: a host that has not been connected in it was lost by then.
+	loadedAt time.Time
 	// grace: until then a call of the previous leader may still be on its way, and nothing is unbound.
 	grace time.Time
 
@@ -222,7 +224,7 @@ func key(v *fleet.VM) VMKey { return VMKey{v.Namespace, v.Name} }
 
 // load ends the loading of a term: instances enter the ledger, destructive deadlines start again, and deciding begins.
 func (c *Core) load(ev Loaded) {
-	c.loaded = true
+	c.loaded, c.loadedAt = true, c.now
 	c.grace = c.now.Add(ev.Grace.Std())
 	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
 		if h := c.hosts[name]; h.Status.State == "" {

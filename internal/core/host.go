@@ -67,13 +67,16 @@ func (c *Core) hostConnected(ev HostConnected) {
 	unsee(h)
 
 	st := h.Status
+	if rebooted {
+		if st.LostAt.Before(st.ConnectedAt) {
+			st.LostAt = c.loadedAt
+		}
+		st.RebootedAt = c.now
+	}
 	st.UUID, st.Capacity = ev.Facts.UUID, v1.Resources{Memory: ev.Facts.Memory, CPUs: ev.Facts.CPUs}
 	st.LibvirtVersion, st.QEMUVersion, st.Accelerator = ev.Facts.LibvirtVersion, ev.Facts.QEMUVersion, ev.Facts.Accelerator
 	st.Pools, st.Networks = h.Facts.Pools, h.Facts.Networks
 	st.BootID, st.Uptime, st.ConnectedAt = ev.Facts.BootID, v1.Duration(ev.Facts.Uptime), c.now
-	if rebooted {
-		st.RebootedAt = c.now
-	}
 	if word := h.Spec.ConfirmedDown; word != nil && word.At.After(st.WordAt) {
 		st.WordAt = word.At // it answers, so nobody's word that it is down counts
 	}
@@ -122,6 +125,9 @@ func (c *Core) hostLost(ev HostLost) {
 		unsee(h)
 		h.Refresh(c.config.StartLimit.PerHost)
 		h.Status.LostAt = c.now
+		c.writeHost(h)
+	} else if h.Status.LostAt.Before(h.Status.ConnectedAt) {
+		h.Status.LostAt = c.loadedAt
 		c.writeHost(h)
 	}
 	switch {

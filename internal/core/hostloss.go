@@ -52,25 +52,35 @@ func (c *Core) touchEnded(h *fleet.Host) {
 }
 
 // blameHost judges the last end again when it was clean and its host went down right after it: that was the host's doing, not the
-// guest's wish. A host that shuts down shuts its guests down (libvirt-guests, SIGTERM), saves or destroys them first.
+// guest's wish. A host that shuts down shuts its guests down (libvirt-guests, SIGTERM), saves or destroys them first. An end that is
+// not certain yet is judged so too, before the host is lost another time.
 func (c *Core) blameHost(v *fleet.VM) {
-	if len(v.Status.History) == 0 || !lifecycle.Clean(v.Status.History[0]) {
+	if in := v.Status.Instance; in != nil && in.Abandon != nil && c.endedWithHost(in.Host, *in.Abandon) {
+		blamed := blame(*in.Abandon)
+		v.Mutable().Instance.Abandon = &blamed
+	}
+	if h := v.Status.History; len(h) == 0 || !c.endedWithHost(h[0].Host, h[0]) {
 		return
 	}
-	e := v.Status.History[0]
-	h := c.hosts[e.Host]
-	if h == nil {
-		return
-	}
-	lost := h.Status.LostAt
-	wentDown := !lost.IsZero() && (!h.Status.RebootedAt.Before(lost) || !h.Status.FencedAt.Before(lost))
-	if !wentDown || e.EndedAt.Before(lost.Add(-lastGasp)) || e.EndedAt.After(lost) {
-		return
-	}
-	e.Phase, e.Reason, e.Message = v1.PhaseFailed, lifecycle.EndHostDown, "it ended while its host was going down"
 	st := v.Mutable()
-	st.History = slices.Concat([]v1.End{e}, st.History[1:])
+	st.History = slices.Concat([]v1.End{blame(st.History[0])}, st.History[1:])
 	if v.Strategy == v1.RunRerunOnFailure {
 		st.Finished = nil
 	}
+}
+
+func blame(e v1.End) v1.End {
+	e.Phase, e.Reason, e.Message = v1.PhaseFailed, lifecycle.EndHostDown, "it ended while its host was going down"
+	return e
+}
+
+// endedWithHost reports whether a clean end came just before its host went down.
+func (c *Core) endedWithHost(host string, e v1.End) bool {
+	h := c.hosts[host]
+	if h == nil || !lifecycle.Clean(e) {
+		return false
+	}
+	lost := h.Status.LostAt
+	wentDown := !lost.IsZero() && (!h.Status.RebootedAt.Before(lost) || !h.Status.FencedAt.Before(lost))
+	return wentDown && !e.EndedAt.Before(lost.Add(-lastGasp)) && !e.EndedAt.After(lost)
 }

@@ -181,7 +181,7 @@ func (c *Core) startDeadline(v *fleet.VM) bool {
 // abandon records how the instance ended; it counts when its absence is certain.
 func (c *Core) abandon(v *fleet.VM, phase v1.Phase, reason, message string) {
 	if v.Status.Instance.Abandon == nil {
-		v.Mutable().Instance.Abandon = &v1.End{Phase: phase, Reason: reason, Message: message}
+		v.Mutable().Instance.Abandon = &v1.End{Phase: phase, Reason: reason, Message: message, EndedAt: c.now}
 		c.touch(v)
 	}
 }

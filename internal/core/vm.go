@@ -245,6 +245,9 @@ func (c *Core) end(v *fleet.VM, phase v1.Phase, reason, message string, gone boo
 	in := st.Instance
 	e := v1.End{Instance: in.ID, Host: in.Host, Phase: phase, Reason: reason, Message: message,
 		CreatedAt: in.CreatedAt, RunningAt: in.RunningAt, EndedAt: c.now}
+	if in.Abandon != nil && !in.Abandon.EndedAt.IsZero() {
+		e.EndedAt = in.Abandon.EndedAt // it has been known since then
+	}
 	st.History = slices.Concat([]v1.End{e}, st.History)
 	st.History = st.History[:min(len(st.History), keepHistory)]
 
@@ -268,9 +271,9 @@ func (c *Core) end(v *fleet.VM, phase v1.Phase, reason, message string, gone boo
 
 	asked := in.Stop != nil
 	switch {
-	case v.Strategy == v1.RunOnce && lifecycle.Ran(reason) && !(asked && in.RunningAt.IsZero()):
+	case v.Strategy == v1.RunOnce && lifecycle.Ran(reason) && !(asked && in.RunningAt.IsZero() && (reason == lifecycle.EndAsRequested || lifecycle.OfHost(reason))):
 		st.Run, st.Finished = nil, finished(e)
-	case asked && in.Stop.Reason != v1.StopReasonRestart && in.Stop.Reason != v1.StopReasonStop:
+	case asked && in.Stop.Reason == v1.StopReasonDelete:
 		st.Run = nil
 	case asked:
 	case v.Strategy == v1.RunManual:
