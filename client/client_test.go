@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
@@ -83,6 +86,26 @@ func TestImpossibleSocket(t *testing.T) {
 		"name the socket of a running server with --socket; nothing was sent"
 	if err == nil || err.Error() != want || !client.IsUnavailable(err) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A connection that breaks is told without Go's names for the layers in between.
+func TestBrokenConnection(t *testing.T) {
+	post := func(err error) error {
+		return &url.Error{Op: "Post", URL: "http://holdfast/api/v1/apply?file=x", Err: err}
+	}
+	written := &net.OpError{Op: "write", Net: "unix", Addr: &net.UnixAddr{Name: "/run/s.new/s"}, Err: os.NewSyscallError("write", syscall.EPIPE)}
+	for want, err := range map[string]error{
+		"broken pipe": post(written),
+		"the server closed it before the whole answer was there": post(io.EOF),
+		"net/http: timeout awaiting response headers":            post(errors.New("net/http: timeout awaiting response headers")),
+		"read the answer to GET /: invalid character 'x'":        errors.New("read the answer to GET /: invalid character 'x'"),
+	} {
+		want = "the connection to the Holdfast server at /run/s broke (" + want + "); the request may or may not have had its effect: " +
+			"see what is there before you ask again"
+		if got := (&client.ConnectionError{Socket: "/run/s", Err: err}); got.Error() != want || !errors.Is(got, err) {
+			t.Errorf("got  %v\nwant %s", got, want)
+		}
 	}
 }
 

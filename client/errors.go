@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 
@@ -80,7 +82,23 @@ func (e *ConnectionError) Error() string {
 		return fmt.Sprintf("cannot connect to the Holdfast server at %s (%v): name the socket of a running server with --socket; nothing was sent",
 			e.Socket, op.Err)
 	}
-	return fmt.Sprintf("the connection to the Holdfast server at %s broke: %v; the request may or may not have had its effect", e.Socket, e.Err)
+	return fmt.Sprintf("the connection to the Holdfast server at %s broke (%s); the request may or may not have had its effect: "+
+		"see what is there before you ask again", e.Socket, e.broke())
+}
+
+// broke is how the connection ended, without what the layers above add to it: method, URL, address.
+func (e *ConnectionError) broke() string {
+	var number syscall.Errno
+	var request *url.Error
+	switch {
+	case errors.As(e.Err, &number):
+		return number.Error()
+	case errors.Is(e.Err, io.EOF), errors.Is(e.Err, io.ErrUnexpectedEOF):
+		return "the server closed it before the whole answer was there"
+	case errors.As(e.Err, &request):
+		return request.Err.Error()
+	}
+	return e.Err.Error()
 }
 
 // Unwrap gives what happened.
