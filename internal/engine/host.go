@@ -74,11 +74,7 @@ func (h *host) reach(silentSince time.Time) *link {
 	told := time.Until(unreachableAt) <= 0
 	delay := h.o.ReconnectMin
 	for h.ctx.Err() == nil {
-		limit := h.o.ConnectDeadline
-		if !told {
-			limit = min(limit, time.Until(unreachableAt))
-		}
-		l, err := h.connect(limit)
+		l, err := h.try(unreachableAt, told)
 		if err == nil {
 			return l
 		}
@@ -106,20 +102,30 @@ func (h *host) reach(silentSince time.Time) *link {
 	return nil
 }
 
+// try tries once to connect, for as long as it takes; while nobody has been told that the host is unreachable, only until then.
+func (h *host) try(unreachableAt time.Time, told bool) (*link, error) {
+	if told {
+		return h.connect(h.ctx)
+	}
+	ctx, cancel := context.WithDeadline(h.ctx, unreachableAt)
+	defer cancel()
+	return h.connect(ctx)
+}
+
 func (h *host) lost(err error, unreachable bool) {
 	h.hs.post(core.HostLost{Host: h.name, Epoch: h.lastEpoch(), Err: err.Error(), Unreachable: unreachable})
 }
 
-// connect makes a new connection, learns what the host has, and tells the core.
-func (h *host) connect(limit time.Duration) (*link, error) {
-	ctx, cancel := context.WithTimeout(h.ctx, limit)
+// connect makes a new connection, and learns what the host is and has. Each step has its own deadline; ctx bounds them together.
+func (h *host) connect(ctx context.Context) (*link, error) {
+	dialing, cancel := context.WithTimeout(ctx, h.o.ConnectDeadline)
 	defer cancel()
-	conn, err := h.o.Driver.Connect(ctx, h.uri)
+	conn, err := h.o.Driver.Connect(dialing, h.uri)
 	if err != nil {
 		return nil, err // the core names the address
 	}
 	l := newLink(h, conn)
-	if err := l.greet(); err != nil {
+	if err := l.greet(ctx); err != nil {
 		l.close()
 		return nil, err
 	}

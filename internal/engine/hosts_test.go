@@ -54,6 +54,36 @@ func silence(t *testing.T, fall func(*sim.Host)) {
 	})
 }
 
+// A host that takes the connection, and falls silent while it is asked what it is and has, each time.
+func TestHostThatDiesInTheGreetingIsToldUnreachableInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a")
+		w.fake = &fakeCore{}
+		began := time.Now()
+		w.run(func(o *Options) { o.Driver = fallsSilent{w.fleet, w.fleet.Host("a")} })
+		pass(time.Minute)
+		first, _ := toldAt(w.fake, func(ev core.Event) bool { l, ok := ev.(core.HostLost); return ok && l.Unreachable })
+		if d := first.Sub(began); first.IsZero() || d < 15*time.Second || d > 16*time.Second {
+			t.Errorf("a was called unreachable after %v, want 15s", d)
+		}
+		if lost := events[core.HostLost](w.fake); len(lost) < 2 || lost[0].Unreachable || !strings.Contains(lost[0].Err, "ask the host what it is") {
+			t.Errorf("lost: %+v, want it told before what is wrong", lost)
+		}
+	})
+}
+
+// fallsSilent reaches a host that answers until the connection is made.
+type fallsSilent struct {
+	fleet *sim.Fleet
+	host  *sim.Host
+}
+
+func (d fallsSilent) Connect(ctx context.Context, uri string) (hypervisor.Conn, error) {
+	d.host.Thaw()
+	defer d.host.Freeze()
+	return d.fleet.Connect(ctx, uri)
+}
+
 // toldAt is when the core was told the first and the last event of a kind.
 func toldAt(f *fakeCore, is func(core.Event) bool) (first, last time.Time) {
 	f.mu.Lock()

@@ -50,21 +50,21 @@ var errConnection = errors.New("the connection was lost")
 const nobody = "00000000-0000-0000-0000-000000000000"
 
 // greet learns what the host is and what it has.
-func (l *link) greet() (err error) {
-	ctx, cancel := context.WithTimeout(l.h.ctx, l.h.o.QueryDeadline)
+func (l *link) greet(ctx context.Context) (err error) {
+	asking, cancel := context.WithTimeout(ctx, l.h.o.QueryDeadline)
 	defer cancel()
-	if l.facts, err = l.conn.Facts(ctx); err != nil {
+	if l.facts, err = l.conn.Facts(asking); err != nil {
 		return fmt.Errorf("ask the host what it is: %w", err)
 	}
-	if l.listing, err = l.list(); err != nil {
+	if l.listing, err = l.list(ctx); err != nil {
 		return fmt.Errorf("list the host's domains: %w", err)
 	}
 	return nil
 }
 
 // list lists everything on the host.
-func (l *link) list() (core.HostListed, error) {
-	ctx, cancel := context.WithTimeout(l.h.ctx, l.h.o.QueryDeadline)
+func (l *link) list(ctx context.Context) (core.HostListed, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.h.o.QueryDeadline)
 	defer cancel()
 	listing := core.HostListed{Host: l.h.name, Epoch: l.epoch, Seq: l.h.hs.seq.Add(1)}
 	domains, err := l.conn.List(ctx)
@@ -163,7 +163,7 @@ func (l *link) serve() error {
 
 // resync tells the core everything that is on the host.
 func (l *link) resync() {
-	if listing, err := l.list(); err == nil {
+	if listing, err := l.list(l.h.ctx); err == nil {
 		l.h.hs.post(listing)
 	}
 }

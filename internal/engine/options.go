@@ -26,7 +26,8 @@ type Options struct {
 	// QueryDeadline bounds each call that only asks a host; zero means 10s. A boot storm makes libvirtd slow: less than a few
 	// seconds would take a busy host for a dead one.
 	QueryDeadline time.Duration
-	// ConnectDeadline bounds a try to connect; zero means 10s.
+	// ConnectDeadline bounds a try to connect; zero means 10s. The two questions that follow have QueryDeadline each. UnreachableAfter
+	// bounds all of it, until the host is called unreachable.
 	ConnectDeadline time.Duration
 	// PingInterval is how long a host may have said nothing before it is asked for a sign of life; zero means 5s.
 	PingInterval time.Duration
