@@ -32,6 +32,8 @@ func TestExitCodes(t *testing.T) {
 		{"gett vms", ExitUsage, `"gett" is no command of "holdfast"; did you mean "get"?`},
 		{"list vms", ExitUsage, `did you mean "get" or "host"?`},
 		{"destroy web", ExitUsage, `did you mean "stop"?`},
+		{"create -f x.yaml", ExitUsage, `"create" is no command of "holdfast"; did you mean "apply"?`},
+		{"uncordon host1", ExitUsage, `did you mean "host"?`},
 		{"nonsense", ExitUsage, `"holdfast --help" lists them`},
 		{"host ad", ExitUsage, `"ad" is no command of "holdfast host"; did you mean "add"?`},
 		{"get", ExitUsage, "the kind of object is missing; usage: holdfast get KIND [NAME...]"},

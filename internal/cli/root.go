@@ -38,6 +38,10 @@ Write down what should be, apply it, and ask how it is:
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		// "create -f x.yaml" is wrong for its command, not for its flag.
+		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+			return unknownCommand(cmd, words[0])
+		}
 		return usageError("%s; %q lists the flags", err, cmd.CommandPath()+" --help")
 	})
 	flags := root.PersistentFlags()
@@ -79,6 +83,8 @@ var habits = map[string][]string{
 	"start":    {"run", "boot", "resume"},
 	"stop":     {"shutdown", "destroy", "poweroff"},
 	"restart":  {"reboot", "reset"},
+	"events":   {"logs"},
+	"host":     {"cordon", "uncordon", "drain", "node"},
 }
 
 const (
@@ -95,16 +101,21 @@ func group(cmd *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		text := fmt.Sprintf("%q is no command of %q", args[0], cmd.CommandPath())
-		cmd.SuggestionsMinimumDistance = 2
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			text += fmt.Sprintf(`; did you mean "%s"?`, strings.Join(near, `" or "`))
-		} else {
-			text += fmt.Sprintf("; %q lists them", cmd.CommandPath()+" --help")
-		}
-		return usageError("%s", text)
+		return unknownCommand(cmd, args[0])
 	}
 	return cmd
+}
+
+// unknownCommand says that a word is no command of cmd, and what it may have meant.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	text := fmt.Sprintf("%q is no command of %q", word, cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+		text += fmt.Sprintf(`; did you mean "%s"?`, strings.Join(near, `" or "`))
+	} else {
+		text += fmt.Sprintf("; %q lists them", cmd.CommandPath()+" --help")
+	}
+	return usageError("%s", text)
 }
 
 // args checks how many words follow the command; most < 0 means any number.
