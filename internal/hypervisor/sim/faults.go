@@ -160,6 +160,11 @@ func (h *Host) OutsiderDestroys(uuid string) bool {
 	return h.ifRunning(uuid, func(d *domain) { h.switchOff(d, hypervisor.WhyDestroyed, by{cause: CauseOutsider}) })
 }
 
+// OutsiderSaves saves a guest to a file and ends it behind Holdfast's back. False when it does not run.
+func (h *Host) OutsiderSaves(uuid string) bool {
+	return h.ifRunning(uuid, func(d *domain) { h.switchOff(d, hypervisor.WhySaved, by{cause: CauseOutsider}) })
+}
+
 // OutsiderPauses stops a guest's CPUs, as an administrator (WhyUser) or a full disk (WhyIOError) does. False when it does not run.
 func (h *Host) OutsiderPauses(uuid, why string) bool {
 	return h.ifRunning(uuid, func(d *domain) { h.become(d, hypervisor.DomainPaused, why, "", by{cause: CauseOutsider}) })

@@ -50,6 +50,13 @@ func (h *Host) Name() string { return h.name }
 // URI is where a driver reaches the host.
 func (h *Host) URI() string { return "sim://" + h.name }
 
+// Powered reports whether the host has power.
+func (h *Host) Powered() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.off
+}
+
 // Domains returns what is really there, in the order of the first definition, also while the host is out of reach.
 func (h *Host) Domains() []hypervisor.Domain {
 	h.mu.Lock()

@@ -37,7 +37,7 @@ const (
 	CauseGuest Cause = "guest"
 	// CauseOutsider: somebody else on the host.
 	CauseOutsider Cause = "outsider"
-	// CausePower: the host lost power.
+	// CausePower: the host lost power, or ended its guests because it was going down.
 	CausePower Cause = "power"
 )
 

@@ -414,3 +414,43 @@ func TestIdleDomainsCostNothing(t *testing.T) {
 		t.Errorf("connect to an unknown host: %v", err)
 	}
 }
+
+// A host that goes down in good order ends its guests first, and what it shows of them does not tell that it was the host.
+func TestEndGuests(t *testing.T) {
+	tests := []struct {
+		how    sim.Farewell
+		guest  sim.Guest
+		state  string
+		events string
+	}{
+		{sim.Sigterm, sim.Guest{}, "Inactive/shutdown", "shutdown-host shutdown"},
+		{sim.ACPI, sim.Guest{Shutdown: time.Second}, "Inactive/shutdown", "shutdown-guest shutdown"},
+		{sim.ACPI, sim.Guest{IgnoresACPI: true}, "Running/booted", ""},
+		{sim.Saving, sim.Guest{}, "Inactive/saved", "saved"},
+	}
+	for _, tt := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(sim.Options{Guest: func(hypervisor.Machine) sim.Guest { return tt.guest }})
+			c := w.connect(t, w.fleet)
+			ok(t, c.Define(t.Context(), machine(vm, "i1")))
+			ok(t, c.Create(t.Context(), vm, "i1"))
+			w.host.EndGuests(tt.how)
+			time.Sleep(time.Minute)
+			w.want(t, tt.state)
+			last := w.seen[len(w.seen)-1]
+			if ended := last.State == hypervisor.DomainInactive; ended && last.Cause != sim.CausePower {
+				t.Errorf("%s: an observer is told that it was by %q", tt.how, last.Cause)
+			}
+			c.Close()
+			var ends []string
+			for ev := range c.Events() {
+				if ev.Ended != "" {
+					ends = append(ends, ev.Ended)
+				}
+			}
+			if got := strings.Join(ends, " "); got != tt.events {
+				t.Errorf("%s: events tell %q, want %q", tt.how, got, tt.events)
+			}
+		})
+	}
+}
