@@ -11,7 +11,8 @@ import (
 //
 //   - a run of a Manual VM: each needs a start or restart of its own (that no end of an instance is caused by an action that
 //     had its effect before is judged by NoUnforcedStop);
-//   - the one run of a Once VM: whatever is asked for, no instance follows one that ran, and it is never restarted;
+//   - the one run of a Once VM: whatever is asked for, no instance follows one that ran, and it is never restarted; nor do two of its
+//     guests ever run, as an observer outside sees it, unless Holdfast gave one up before it saw it run;
 //   - a Halted VM: it is neither started nor restarted;
 //   - at the end: an instance that was to be stopped or restarted is gone, and a restart has made a new one, unless something
 //     came after it that forbids it, or the VM says what it waits for.
@@ -45,10 +46,20 @@ var ActionsOnce = Check{
 			switch f := e.Fact.(type) {
 			case Domain:
 				m, in := w.vms[f.UUID], w.instance(f.UUID, f.Instance)
-				if m == nil || in == nil || f.State != hypervisor.DomainRunning || ran[in] || !m.always(v1.RunManual) {
+				if m == nil || in == nil || f.State != hypervisor.DomainRunning || ran[in] {
 					return
 				}
 				ran[in] = true
+				if m.always(v1.RunOnce) {
+					for _, other := range m.instances {
+						if other != in && ran[other] && !m.givenUp(other.id) {
+							complain(m.uid, "instance %s of Once VM %s runs, and instance %s has run before", in.id, m.name(), other.id)
+						}
+					}
+				}
+				if !m.always(v1.RunManual) {
+					return
+				}
 				if tickets[m.uid]--; tickets[m.uid] < 0 {
 					complain(m.uid, "instance %s of Manual VM %s runs, and no start or restart is left that asked for it", in.id, m.name())
 				}
@@ -77,7 +88,13 @@ func grantsRun(m *vm, a *action) bool {
 		if before == nil || before.Run == nil || before.Instance == nil || before.Instance.Stop != nil {
 			return true
 		}
-		// A stop that was settled in the same revision has come between.
+		// The instance's end that is on record since the same revision has come between when a run is wanted all the same.
+		for _, s := range m.statuses {
+			if s.rev == a.applied && s.value.Run != nil && (s.value.Instance == nil || s.value.Instance.ID != before.Instance.ID) {
+				return true
+			}
+		}
+		// Or a stop that was settled in the same revision has.
 		return slices.ContainsFunc(m.actions, func(b *action) bool {
 			return b.spec.Spec.Type == v1.ActionStop && b.applied == a.applied && b.posted.rev < a.posted.rev
 		})
@@ -115,11 +132,30 @@ func (m *vm) ranBefore() string {
 		}
 	}
 	for _, end := range m.status().History {
-		if !end.RunningAt.IsZero() || ranBy(end.Reason) && end.Reason != "AsRequested" {
+		// One that was to be stopped before it was seen running, and is lost with its host, counts as stopped.
+		lost := end.Reason == "HostLost" || end.Reason == "HostDown"
+		stopped := end.Reason == "AsRequested" || lost && m.ever(func(s *v1.VirtualMachineStatus) bool {
+			return s.Instance != nil && s.Instance.ID == end.Instance && s.Instance.Stop != nil
+		})
+		if !end.RunningAt.IsZero() || ranBy(end.Reason) && !stopped {
 			return end.Instance
 		}
 	}
 	return ""
+}
+
+// givenUp: Holdfast never saw the instance run, and wanted its end.
+func (m *vm) givenUp(instance string) bool {
+	wanted := false
+	for _, s := range m.statuses {
+		if in := s.value.Instance; in != nil && in.ID == instance {
+			if !in.RunningAt.IsZero() {
+				return false
+			}
+			wanted = wanted || in.Stop != nil || in.Abandon != nil
+		}
+	}
+	return wanted
 }
 
 // lost finds actions that were accepted, to the knowledge of the store or the sender, and never settled.

@@ -112,6 +112,13 @@ func (l *logbook) call(op, host, vm, instance string) {
 	l.add(Call{Host: host, Op: op, UUID: vm, Instance: instance, Process: "p"})
 }
 
+// hostIsBack writes that a host has been connected just now.
+func (l *logbook) hostIsBack(name string) {
+	l.commit(put(layout.HostStatusKey(name), layout.Encode(layout.StatusOf[v1.HostStatus]{UID: name, Status: v1.HostStatus{
+		State: v1.HostUp, ConnectedAt: l.now, Capacity: v1.Resources{Memory: 4 << 30, CPUs: 4},
+	}})))
+}
+
 // instance is a status with one.
 func instanceOn(host, id string, phase v1.Phase, change ...func(*v1.VirtualMachineStatus)) v1.VirtualMachineStatus {
 	s := v1.VirtualMachineStatus{

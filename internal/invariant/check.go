@@ -25,7 +25,7 @@ type complaint func(uid, format string, args ...any)
 func All() []Check {
 	return []Check{
 		OneInstance, NoUnforcedStop, NoOvercommit, StartLimits, BackoffHonoured, StopSticks, CleanEndStays, PersistBeforeAct,
-		ActionsOnce, EverythingHasAReason,
+		ActionsOnce, EndsToldApart, EverythingHasAReason,
 	}
 }
 

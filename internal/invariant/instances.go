@@ -2,32 +2,31 @@ package invariant
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 )
 
-// OneInstance is judged from outside alone. A domain that waits for an incoming migration is not yet one.
+// OneInstance is judged from outside alone. A domain that waits for an incoming migration is not yet one, nor does one count that an
+// outsider has started, or that runs on a host of which a person has falsely said that it is down, until that host has been looked at.
 var OneInstance = Check{
 	Name: "OneInstance",
 	Says: "never two instances of one VM that can be running at once",
 	begin: func() judge {
 		return func(w *world, e Entry, complain complaint) {
+			if _, ok := e.Fact.(Sample); ok {
+				for uid := range w.vms {
+					w.twice(uid, complain)
+				}
+				return
+			}
 			d, ok := e.Fact.(Domain)
 			if !ok || !d.Active() {
 				return
 			}
-			var can []place
-			for _, p := range w.active(d.UUID) {
-				if w.domains[p].Why != hypervisor.WhyIncoming {
-					can = append(can, p)
-				}
-			}
-			if len(can) > 1 {
-				a, b := w.domains[can[0]], w.domains[can[1]]
-				complain(d.UUID, "instance %s can run on host %s and instance %s on host %s at once", a.Instance, a.Host, b.Instance, b.Host)
-			}
+			w.twice(d.UUID, complain)
 			if w.before != nil && w.before.Active() && w.before.Instance != d.Instance {
 				complain(d.UUID, "instance %s became %s on host %s without an end", w.before.Instance, d.Instance, d.Host)
 			}
@@ -35,10 +34,23 @@ var OneInstance = Check{
 	},
 }
 
+func (w *world) twice(uid string, complain complaint) {
+	var can []*placed
+	for _, p := range w.active(uid) {
+		if d := w.domains[p]; d.Why != hypervisor.WhyIncoming && !d.byOutsider && w.host(p.host).lied.IsZero() {
+			can = append(can, d)
+		}
+	}
+	if len(can) > 1 {
+		complain(uid, "instance %s can run on host %s and instance %s on host %s at once", can[0].Instance, can[0].Host, can[1].Instance, can[1].Host)
+	}
+}
+
 // NoUnforcedStop explains each end of a running instance that was not the guest's, an outsider's or the power's doing by what a
 // user asked for: an action that was not yet settled when the instance came into being, a deletion, an edit to Halted. A request that
 // was refused, sooner or later, explains nothing, and an edit to any other run strategy ends nothing. A launch
-// that was given up before Holdfast saw it run may be ended too. Switching off without asking needs force, or the grace period,
+// that was given up before Holdfast saw it run may be ended too, and so may what was written off because its host was said to be down, or
+// what an outsider has started. Switching off without asking needs force, or the grace period,
 // unless the end was asked for while Holdfast was still launching it.
 var NoUnforcedStop = Check{
 	Name: "NoUnforcedStop",
@@ -58,6 +70,9 @@ var NoUnforcedStop = Check{
 				complain(d.UUID, "a running domain that is no known instance of ours was ended on host %s", d.Host)
 				return
 			}
+			if w.before.byOutsider || m.lost(id) {
+				return
+			}
 			ok, mayDestroyAt := m.mayEnd(w, in)
 			switch {
 			case !ok:
@@ -68,6 +83,13 @@ var NoUnforcedStop = Check{
 			}
 		}
 	},
+}
+
+// lost: a durable status has the instance as lost with its host.
+func (m *vm) lost(instance string) bool {
+	return m.ever(func(s *v1.VirtualMachineStatus) bool {
+		return slices.ContainsFunc(s.History, func(e v1.End) bool { return e.Instance == instance && e.Reason == "HostLost" })
+	})
 }
 
 // mayEnd reports whether a user, or a launch that was given up, explains the end of an instance, and from when on it may be

@@ -82,7 +82,7 @@ func (w *world) running(d Domain) (sum v1.Quantity) {
 		if p.host != d.Host || !other.Active() {
 			continue
 		}
-		foreign := other.Instance == ""
+		foreign := other.Instance == "" || other.byOutsider
 		if foreign && (decided.Sub(other.since) < known || decided.Sub(w.host(d.Host).fault) < known) {
 			continue
 		}

@@ -65,7 +65,7 @@ const (
 	ByCall     Cause = "call"     // Holdfast
 	ByGuest    Cause = "guest"    // the guest, unasked
 	ByOutsider Cause = "outsider" // somebody else on the host
-	ByPower    Cause = "power"    // the host lost power
+	ByPower    Cause = "power"    // the host lost power, or ended its guests as it was going down
 )
 
 // Call is a call to a host that changes something and has left: define, create, shutdown, destroy or undefine.
@@ -76,7 +76,16 @@ type Acknowledged struct{ Namespace, Name string }
 
 // Fault is something the world did: a frozen host, a power cut, a killed control plane, or the end of it. Host is empty when it
 // is about none.
-type Fault struct{ Host, What string }
+type Fault struct {
+	Host, What string
+	// Down: the host went down, and everything that ran there has ended. Forgets: its libvirt does not know any more how what is
+	// off there has ended.
+	Down, Forgets bool
+	// Death: a control plane was killed or cut off.
+	Death bool
+	// Lie: a person confirms that the host is down, and it is not. Until it is back and looked at, what runs there may run twice.
+	Lie bool
+}
 
 // Sample is a moment at which statuses are judged. LeaderFor is how long one control plane has led without interruption.
 type Sample struct{ LeaderFor time.Duration }

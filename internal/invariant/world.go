@@ -27,6 +27,8 @@ type world struct {
 	// refused are the actions that the log will show as refused, and acknowledged those that a sender was told of.
 	refused      map[string]bool
 	acknowledged []string
+	// deaths are when control planes were killed or cut off.
+	deaths []time.Time
 }
 
 type place struct{ host, uuid string }
@@ -35,6 +37,8 @@ type place struct{ host, uuid string }
 type placed struct {
 	Domain
 	since time.Time // active since, when active
+	// byOutsider: an outsider started what is active.
+	byOutsider bool
 }
 
 type host struct {
@@ -44,6 +48,10 @@ type host struct {
 	rev int64
 	// fault is when the newest fault on it began or ended.
 	fault time.Time
+	// downs and forgets are when it went down, and when its libvirt forgot how what is off there had ended.
+	downs, forgets []time.Time
+	// lied is when a person falsely said that it is down, until it has been back for a while; zero: nobody has.
+	lied time.Time
 }
 
 // version is a value as of a revision.
@@ -68,6 +76,15 @@ type instance struct {
 	created   version[*v1.VirtualMachineStatus]
 	ran       bool // its domain was active
 	leftQueue bool // a define or create has left for it
+	ends      []ending
+}
+
+// ending is a time that an instance's domain stopped being active, as seen from outside.
+type ending struct {
+	at   time.Time
+	host string
+	by   Cause
+	why  string
 }
 
 type action struct {
@@ -117,8 +134,36 @@ func (w *world) take(e Entry) {
 	case Acknowledged:
 		w.acknowledged = append(w.acknowledged, f.Namespace+"/"+f.Name)
 	case Fault:
+		if f.Death {
+			w.deaths = append(w.deaths, e.At)
+		}
 		if f.Host != "" {
-			w.host(f.Host).fault = e.At
+			w.fault(e.At, w.host(f.Host), f)
+		}
+	case Sample:
+		w.forgiveLies(e.At, f)
+	}
+}
+
+func (w *world) fault(at time.Time, h *host, f Fault) {
+	h.fault = at
+	if f.Down {
+		h.downs = append(h.downs, at)
+	}
+	if f.Down || f.Forgets {
+		h.forgets = append(h.forgets, at)
+	}
+	if f.Lie {
+		h.lied = at
+	}
+}
+
+// forgiveLies: a host that has been back for a while under a steady leader has been looked at. From then on nothing there may run twice.
+func (w *world) forgiveLies(at time.Time, s Sample) {
+	for _, h := range w.hosts {
+		back := h.status.State == v1.HostUp && h.status.ConnectedAt.After(h.lied)
+		if back && s.LeaderFor >= noticed && at.Sub(h.fault) >= noticed {
+			h.lied = time.Time{}
 		}
 	}
 }
@@ -126,13 +171,19 @@ func (w *world) take(e Entry) {
 func (w *world) domain(e Entry, d Domain) {
 	p := place{d.Host, d.UUID}
 	w.before = w.domains[p]
-	since := e.At
-	if w.before != nil && w.before.Active() && w.before.Instance == d.Instance {
-		since = w.before.since
+	now := &placed{Domain: d, since: e.At, byOutsider: d.By == ByOutsider}
+	was := w.before != nil && w.before.Active()
+	if was && w.before.Instance == d.Instance {
+		now.since, now.byOutsider = w.before.since, w.before.byOutsider
 	}
-	w.domains[p] = &placed{d, since}
-	if in := w.instance(d.UUID, d.Instance); in != nil && d.Active() {
+	w.domains[p] = now
+	in := w.instance(d.UUID, d.Instance)
+	switch {
+	case in == nil:
+	case d.Active():
 		in.ran = true
+	case was:
+		in.ends = append(in.ends, ending{e.At, d.Host, d.By, d.Why})
 	}
 }
 

@@ -16,8 +16,9 @@ const steps = 70
 
 // Generate makes the story of a seed.
 func Generate(seed uint64) Story {
-	g := generator{rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), 0}
+	g := generator{Rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
 	s := Story{Setting: g.setting(seed)}
+	g.lies = s.Setting.Lies
 	for i := range steps {
 		step := g.step(i, s.Setting.Hosts)
 		step.Index, step.At = i, g.now
@@ -28,7 +29,8 @@ func Generate(seed uint64) Story {
 
 type generator struct {
 	*rand.Rand
-	now time.Duration
+	now  time.Duration
+	lies bool
 }
 
 func pick[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
@@ -42,6 +44,7 @@ func (g *generator) setting(seed uint64) Setting {
 		Planes: pick(g, 1, 1, 2),
 		Write:  pick(g, 0, 0, 2*ms, 20*ms),
 		Batch:  pick(g, 0, 0, 1, 3),
+		Lies:   g.IntN(6) == 0,
 		Fleet: sim.Options{
 			Latency:    sim.Range{Max: pick(g, 0, 5*ms, 200*ms)},
 			Answer:     sim.Range{Max: pick(g, 0, 5*ms, 200*ms)},
@@ -81,11 +84,17 @@ func (g *generator) step(i, hosts int) Step {
 	case n < 44:
 		return Step{Verb: Delete, VM: vm, Force: g.IntN(4) == 0}
 	case n < 53:
-		return Step{Verb: pick(g, GuestPowersOff, GuestCrashes, Destroyed), VM: vm}
+		return Step{Verb: pick(g, GuestPowersOff, GuestPowersOff, GuestCrashes, GuestCrashes, Destroyed, Saved, Started), VM: vm}
 	case n < 55:
 		return Step{Verb: Paused, VM: vm, For: lasts}
+	case n < 61 && g.lies && g.IntN(2) == 0:
+		return Step{Verb: Unplug, Host: host, For: time.Minute + lasts, Word: 16*time.Second + min(lasts, 30*time.Second)}
+	case n < 61:
+		return Step{Verb: pick(g, Freeze, FreezeAtCreate, Unplug), Host: host, For: lasts, Word: g.word()}
+	case n < 64:
+		return Step{Verb: PowerCut, Host: host, For: lasts, Word: g.word()}
 	case n < 68:
-		return Step{Verb: pick(g, Freeze, FreezeAtCreate, Unplug, PowerCut), Host: host, For: lasts}
+		return g.reboot(host)
 	case n < 75:
 		return Step{Verb: pick(g, LoseAnswers, FailStarts), Host: host, N: 1 + g.IntN(3)}
 	case n < 78:
@@ -101,6 +110,25 @@ func (g *generator) step(i, hosts int) Step {
 		kill.Late = time.Duration(g.Int64N(int64(20 * time.Second))).Truncate(time.Millisecond)
 	}
 	return kill
+}
+
+// word is when a person says that a host is down which has just been lost: every other time, when it may be Unreachable by then.
+func (g *generator) word() time.Duration {
+	if g.IntN(2) == 0 {
+		return 0
+	}
+	return 16*time.Second + time.Duration(g.Int64N(int64(40*time.Second))).Truncate(time.Millisecond)
+}
+
+// reboot lets a host end its guests, go down soon after, and be back within a minute.
+func (g *generator) reboot(host string) Step {
+	within := func(d time.Duration) time.Duration {
+		return time.Duration(g.Int64N(int64(d))).Truncate(time.Millisecond)
+	}
+	return Step{
+		Verb: Reboot, Host: host, Farewell: pick(g, sim.Sigterm, sim.ACPI, sim.Saving), After: within(15 * time.Second),
+		For: time.Second + within(time.Minute), Word: g.word(),
+	}
 }
 
 func (g *generator) apply(vm string) Step {

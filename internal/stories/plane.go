@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-vm/holdfast/internal/engine"
 	"github.com/holdfast-vm/holdfast/internal/hypervisor/sim"
+	"github.com/holdfast-vm/holdfast/internal/invariant"
 	"github.com/holdfast-vm/holdfast/internal/store"
 	"github.com/holdfast-vm/holdfast/internal/store/memory"
 )
@@ -90,7 +91,7 @@ func (p *Plane) Kill(why string) {
 // process is started at once; this one is killed after a while.
 func (p *Plane) Isolate(lives time.Duration) {
 	p.view.Kill()
-	p.w.fault("", "isolated "+p.name)
+	p.w.rec.add(invariant.Fault{What: "isolated " + p.name, Death: true})
 	p.w.mu.Lock()
 	p.w.steady = time.Now()
 	p.w.mu.Unlock()
@@ -111,7 +112,7 @@ func (p *Plane) dies(why string) bool {
 	w.steady = time.Now()
 	w.planes = slices.DeleteFunc(w.planes, func(o *Plane) bool { return o == p })
 	w.mu.Unlock()
-	w.fault("", "killed "+p.name+" "+why)
+	w.rec.add(invariant.Fault{What: "killed " + p.name + " " + why, Death: true})
 	return true
 }
 

@@ -3,6 +3,7 @@ package stories
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -96,24 +97,44 @@ func (r *recorder) definedLate(uid string) bool {
 
 // fate is what the hosts have shown of a VM's guests.
 type fate struct {
-	// ran: one was running. endedWell: one shut itself down, or somebody else ended it on its host.
+	// ran: one was running. endedWell: the newest shut itself down, or somebody else ended it on its host, or so it seems: its host ended
+	// it before it went down, while control planes died one after another.
 	ran, endedWell bool
 }
 
 func (r *recorder) fate(uid string) (f fate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	newest, endedAt, deaths := "", time.Time{}, 0
 	for _, e := range r.outside {
+		if fault, ok := e.Fact.(invariant.Fault); ok && fault.Death && !endedAt.IsZero() && e.At.Sub(endedAt) < 2*time.Minute {
+			deaths++
+			f.endedWell = f.endedWell || deaths > 1
+		}
 		d, ok := e.Fact.(invariant.Domain)
-		switch {
-		case !ok || d.UUID != uid:
-		case d.State == hypervisor.DomainRunning:
-			f.ran = true
-		case d.By == invariant.ByOutsider, d.By == invariant.ByGuest && d.Why == hypervisor.WhyShutdown:
+		if !ok || d.UUID != uid {
+			continue
+		}
+		if d.Op == "define" && nth(d.Instance) > nth(newest) { // an older one's may come late
+			newest, endedAt, f.endedWell = d.Instance, time.Time{}, false
+		}
+		f.ran = f.ran || d.State == hypervisor.DomainRunning
+		byOthers := d.By == invariant.ByOutsider || d.By == invariant.ByGuest && d.Why == hypervisor.WhyShutdown
+		if d.State == hypervisor.DomainInactive && d.Instance == newest && byOthers {
 			f.endedWell = true
+		}
+		if d.State == hypervisor.DomainInactive && d.Instance == newest && d.By == invariant.ByPower && d.Why != hypervisor.WhyUnknown {
+			endedAt, deaths = e.At, 0
 		}
 	}
 	return f
+}
+
+// nth is the number in an instance's id.
+func nth(instance string) int {
+	number, _, _ := strings.Cut(instance, "-")
+	n, _ := strconv.Atoi(number)
+	return n
 }
 
 // asked is at which revision each VM's newest spec and each action became durable, by uid.

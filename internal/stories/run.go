@@ -117,7 +117,7 @@ func (w *World) do(u *users, s Step) error {
 			_, err := u.registry.DeleteVM(ctx, "", s.VM, registry.DeleteOptions{Force: s.Force})
 			return err
 		}))
-	case GuestPowersOff, GuestCrashes, Destroyed, Paused:
+	case GuestPowersOff, GuestCrashes, Destroyed, Saved, Started, Paused:
 		w.guestStep(s)
 	case Cordon:
 		return w.cordon(u, s)
@@ -129,6 +129,9 @@ func (w *World) do(u *users, s Step) error {
 		}
 	default:
 		w.hostStep(s)
+		if s.Word > 0 {
+			time.AfterFunc(s.Word, func() { w.vouch(u, s.Host) })
+		}
 	}
 	return nil
 }
@@ -172,10 +175,14 @@ func refused(err error) error {
 func (w *World) guestStep(s Step) {
 	for _, h := range w.Fleet.Hosts() {
 		for _, d := range h.Domains() {
-			if !strings.HasPrefix(d.Name, "default."+s.VM+".") || d.State != hypervisor.DomainRunning {
+			if !strings.HasPrefix(d.Name, "default."+s.VM+".") || (d.State == hypervisor.DomainRunning) == (s.Verb == Started) {
 				continue
 			}
 			switch s.Verb {
+			case Started:
+				h.OutsiderStarts(d.UUID)
+			case Saved:
+				h.OutsiderSaves(d.UUID)
 			case GuestPowersOff:
 				h.GuestPowersOff(d.UUID)
 			case GuestCrashes:
@@ -187,42 +194,5 @@ func (w *World) guestStep(s Step) {
 				time.AfterFunc(s.For, func() { h.OutsiderResumes(d.UUID) })
 			}
 		}
-	}
-}
-
-func (w *World) hostStep(s Step) {
-	h := w.Fleet.Host(s.Host)
-	if h == nil {
-		return
-	}
-	w.fault(s.Host, string(s.Verb))
-	lasting := func(begin, end func()) {
-		begin()
-		time.AfterFunc(s.For, func() {
-			w.fault(s.Host, string(s.Verb)+" is over:")
-			end()
-		})
-	}
-	switch s.Verb {
-	case Freeze:
-		lasting(h.Freeze, h.Thaw)
-	case FreezeAtCreate:
-		lasting(h.FreezeAtCreate, h.Thaw)
-	case Unplug:
-		lasting(h.Unplug, h.Plug)
-	case PowerCut:
-		lasting(h.PowerOff, h.PowerOn)
-	case LoseAnswers:
-		h.LoseAnswers(s.N)
-	case FailStarts:
-		texts := make([]string, s.N)
-		for i := range texts {
-			texts[i] = "internal error: cannot load the kernel"
-		}
-		h.FailStarts(texts...)
-	case Disconnect:
-		h.Disconnect()
-	case RestartDaemon:
-		h.RestartLibvirtd()
 	}
 }

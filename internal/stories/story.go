@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
+	"github.com/holdfast-vm/holdfast/internal/hypervisor/sim"
 )
 
 // Story is a setting and what happens in it.
@@ -34,6 +35,12 @@ type Step struct {
 	Late time.Duration
 	// For is how long it lasts: a fault, the pause until another control plane starts.
 	For time.Duration
+	// Farewell (reboot) is how the host ends its guests; After is when its power goes.
+	Farewell sim.Farewell
+	After    time.Duration
+	// Word (a power cut, a reboot, a pulled cable) is when a person looks, and says that the host is down if it is Unreachable; zero:
+	// nobody does. They say so of a host without power, or, in stories with Lies, of one that is merely unplugged.
+	Word time.Duration
 }
 
 // Verb is what happens in a step.
@@ -50,12 +57,15 @@ const (
 	GuestPowersOff Verb = "guest powers off"
 	GuestCrashes   Verb = "guest crashes"
 	Destroyed      Verb = "outsider destroys"
+	Saved          Verb = "outsider saves"
+	Started        Verb = "outsider starts"
 	Paused         Verb = "outsider pauses"
 
 	Freeze         Verb = "freeze"
 	FreezeAtCreate Verb = "freeze at create"
 	Unplug         Verb = "unplug"
 	PowerCut       Verb = "power cut"
+	Reboot         Verb = "reboot"
 	LoseAnswers    Verb = "lose answers"
 	FailStarts     Verb = "fail starts"
 	Disconnect     Verb = "disconnect"
@@ -89,8 +99,14 @@ func (s Step) String() string {
 	if s.Late > 0 {
 		parts = append(parts, s.Late.String()+" later")
 	}
+	if s.Farewell != "" {
+		parts = append(parts, fmt.Sprintf("by %s, off after %s", s.Farewell, s.After))
+	}
 	if s.For > 0 {
 		parts = append(parts, "for "+s.For.String())
+	}
+	if s.Word > 0 {
+		parts = append(parts, "somebody says that it is down after "+s.Word.String())
 	}
 	return strings.Join(parts, " ")
 }
@@ -101,6 +117,9 @@ func (s Story) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d hosts of %s, %d control planes, write %s in batches of %d, latency %v, events %v (%d%% lost, %d%% twice)\n",
 		t.Seed, t.Hosts, t.Memory, t.Planes, t.Write, t.Batch, t.Fleet.Latency, t.Fleet.EventDelay, t.Fleet.EventLoss, t.Fleet.EventTwice)
+	if t.Lies {
+		fmt.Fprintln(&b, "In this story people say that hosts are down which are merely unplugged.")
+	}
 	for _, step := range s.Steps {
 		fmt.Fprintln(&b, step)
 	}

@@ -80,8 +80,8 @@ const (
 )
 
 // wishOf is what the owner of a VM wants at the end. asked has the revision of each newest spec and each action, by uid. A Manual VM
-// that was started may run or have ended by itself since, and so may a Once VM whose guest has run, and a RerunOnFailure VM one of whose
-// guests has ended well. A stop from before the last edit is not judged: what it means depends on what the VM was then.
+// that was started may run or have ended by itself since, and so may a Once VM whose guest has run, and a RerunOnFailure VM whose newest
+// guest has ended well: whether that was its host's doing is EndsToldApart's to judge, and what follows CleanEndStays's. A stop from before the last edit is not judged: what it means depends on what the VM was then.
 func wishOf(vm *v1.VirtualMachine, actions []*v1.Action, asked map[string]int64, guests fate) wish {
 	last, before := v1.ActionType(""), v1.ActionType("")
 	for _, a := range actions {
@@ -106,7 +106,7 @@ func wishOf(vm *v1.VirtualMachine, actions []*v1.Action, asked map[string]int64,
 		switch {
 		case last == v1.ActionStop:
 			return wantOff
-		case !guests.ran && !edited:
+		case !guests.ran && !edited && !lostWithHost(vm):
 			return wantOn
 		}
 	case v1.RunHalted:
@@ -124,6 +124,12 @@ func wishOf(vm *v1.VirtualMachine, actions []*v1.Action, asked map[string]int64,
 		}
 	}
 	return wantEither
+}
+
+// lostWithHost: the last instance went down with its host. If that was during its launch, nobody knows whether the guest ran.
+func lostWithHost(vm *v1.VirtualMachine) bool {
+	h := vm.Status.History
+	return len(h) > 0 && (h[0].Reason == "HostLost" || h[0].Reason == "HostDown" || h[0].Reason == "EndUnknown")
 }
 
 // noRoom: the VM says that it waits for room, and no host has as much as its guest's memory left.

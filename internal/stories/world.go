@@ -30,6 +30,8 @@ type Setting struct {
 	Write  time.Duration
 	Batch  int
 	Config v1.ClusterConfigSpec
+	// Lies: people say that hosts are down which are merely unplugged. Until such a host is back, its VMs may run twice.
+	Lies bool
 	// Log of the control planes; nil discards it.
 	Log *slog.Logger
 }
