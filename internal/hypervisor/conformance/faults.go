@@ -3,8 +3,10 @@ package conformance
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 )
 
@@ -98,4 +100,31 @@ func lateCreate(b *bench) {
 		b.Errorf("the late create started %+v", d)
 	}
 	b.must("create again", func(ctx context.Context) error { return conn.Create(ctx, m.VMUID, m.InstanceID) })
+}
+
+// frozenWhileSeedIsWritten: a deadline also ends a call that is busy sending, and what it has left half done is in nobody's way.
+func frozenWhileSeedIsWritten(b *bench) {
+	if b.FreezeAtSeed == nil {
+		b.Skip("the fixture cannot freeze the host at a seed")
+	}
+	m := b.machine(Obedient)
+	// More than fits into the buffers in between, so that the sender has to wait.
+	m.Template.CloudInit = &v1.CloudInit{Pool: b.Pool, UserData: "#cloud-config\n" + strings.Repeat("# ............\n", 1<<20)}
+	thaw := b.FreezeAtSeed(b.T)
+	defer thaw()
+	// Long enough for the seed to be made, also on a machine that is short of time.
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	err := b.conn.Define(ctx, m)
+	b.expectUnanswered("define on a host that freezes", err)
+	b.expectIs("define on a host that freezes", err, context.DeadlineExceeded)
+	b.dead(b.conn)
+	thaw()
+	conn := b.connect()
+	b.eventually(func() bool { // the host may go on with what it was sent for a while, and refuse until then
+		err = b.call(func(ctx context.Context) error { return conn.Define(ctx, m) })
+		return err == nil
+	}, func() string { return "the machine cannot be defined after the thaw: " + err.Error() })
+	b.must("create", func(ctx context.Context) error { return conn.Create(ctx, m.VMUID, m.InstanceID) })
+	b.waitFor(conn, m, hypervisor.DomainRunning)
 }

@@ -44,6 +44,11 @@ type Fixture struct {
 	// FreezeAtCreate makes the host freeze when the next request to start a domain has reached it, before it acts on it. Thaw as
 	// for Freeze; then the host acts on the request. Nil skips what needs it.
 	FreezeAtCreate func(t *testing.T) (thaw func())
+	// Pool is a storage pool of the host's, for cloud-init's seed.
+	Pool string
+	// FreezeAtSeed makes the host freeze when the content of the next seed is on its way to it. Thaw as for Freeze. Nil skips what
+	// needs it.
+	FreezeAtSeed func(t *testing.T) (thaw func())
 	// Cut breaks every connection to the host; new ones can be made at once. Nil skips what needs it.
 	Cut func(t *testing.T)
 	// CallTimeout is enough for one call on the host. Zero means 30 s.
@@ -87,6 +92,7 @@ func Run(t *testing.T, f Fixture) {
 		{"FrozenHost", frozenHost},
 		{"ConnectToFrozenHost", connectToFrozenHost},
 		{"LateCreate", lateCreate},
+		{"FrozenWhileSeedIsWritten", frozenWhileSeedIsWritten},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(newBench(t, f)) })
 	}

@@ -225,9 +225,19 @@ func TestConformance(t *testing.T) {
 			},
 			Foreign:        func(t *testing.T) string { return startForeign(t, s.host.URI) },
 			Freeze:         func(*testing.T) func() { freeze(); return thaw },
-			FreezeAtCreate: func(*testing.T) func() { p.beforeCreate(freeze); return thaw },
-			Cut:            func(*testing.T) { p.cut() },
-			Patience:       patience,
+			FreezeAtCreate: func(*testing.T) func() { p.before(startRequest, freeze); return thaw },
+			Pool:           "shared",
+			FreezeAtSeed: func(t *testing.T) func() {
+				p.before(uploadedData, freeze)
+				return func() {
+					if p.take(uploadedData) != nil {
+						t.Error("no seed was uploaded")
+					}
+					thaw()
+				}
+			},
+			Cut:      func(*testing.T) { p.cut() },
+			Patience: patience,
 		})
 	})
 }

@@ -8,12 +8,20 @@ import (
 	"testing"
 )
 
-// The header of libvirt's protocol: length, program, version and procedure, four bytes each (src/rpc/virnetprotocol.x).
+// The header of libvirt's protocol: length, program, version, procedure and type, four bytes each, and more (src/rpc/virnetprotocol.x).
 const (
 	procedureAt  = 12
+	typeAt       = 16
 	headerLength = 28
-	// createWithFlags is REMOTE_PROC_DOMAIN_CREATE_WITH_FLAGS.
-	createWithFlags = 196
+)
+
+// packetKind tells what a packet is about.
+type packetKind struct{ procedure, kind uint32 }
+
+// What the tests wait for.
+var (
+	startRequest = packetKind{196, 0} // a call of REMOTE_PROC_DOMAIN_CREATE_WITH_FLAGS
+	uploadedData = packetKind{208, 3} // a part of the stream of REMOTE_PROC_STORAGE_VOL_UPLOAD
 )
 
 // proxy stands between the driver and a host, so that tests can cut connections and see requests go by.
@@ -21,10 +29,10 @@ type proxy struct {
 	listener net.Listener
 	to       string
 
-	mu       sync.Mutex
-	streams  []net.Conn
-	onCreate func() // called once, before the next request to start a domain is passed on
-	all      sync.WaitGroup
+	mu      sync.Mutex
+	streams []net.Conn
+	waiting map[packetKind]func() // each called once, before the next such packet is passed on
+	all     sync.WaitGroup
 }
 
 // newProxy stands before the libvirtd that listens at that address, until the test ends.
@@ -34,7 +42,7 @@ func newProxy(t *testing.T, address string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, to: address}
+	p := &proxy{listener: l, to: address, waiting: map[packetKind]func(){}}
 	p.all.Go(p.serve)
 	t.Cleanup(func() {
 		_ = l.Close()
@@ -77,14 +85,8 @@ func (p *proxy) requests(from io.Reader, to io.Writer) {
 		if _, err := io.ReadFull(from, body); err != nil {
 			return
 		}
-		if binary.BigEndian.Uint32(packet[procedureAt:]) == createWithFlags {
-			p.mu.Lock()
-			before := p.onCreate
-			p.onCreate = nil
-			p.mu.Unlock()
-			if before != nil {
-				before()
-			}
+		if before := p.take(packetKind{binary.BigEndian.Uint32(packet[procedureAt:]), binary.BigEndian.Uint32(packet[typeAt:])}); before != nil {
+			before()
 		}
 		if _, err := to.Write(append(packet, body...)); err != nil {
 			return
@@ -102,9 +104,18 @@ func (p *proxy) cut() {
 	p.streams = nil
 }
 
-// beforeCreate runs f when the next request to start a domain goes by.
-func (p *proxy) beforeCreate(f func()) {
+// before runs f when the next such packet goes by.
+func (p *proxy) before(what packetKind, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.onCreate = f
+	p.waiting[what] = f
+}
+
+// take is what still waits for such a packet, which it does no longer.
+func (p *proxy) take(what packetKind) func() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.waiting[what]
+	delete(p.waiting, what)
+	return f
 }

@@ -53,6 +53,11 @@ func TestConformance(t *testing.T) {
 			h.FreezeAtCreate()
 			return h.Thaw
 		},
+		Pool: "shared",
+		FreezeAtSeed: func(*testing.T) func() { // a definition and its seed are one message here
+			h.Freeze()
+			return h.Thaw
+		},
 		Cut:         func(*testing.T) { h.Disconnect() },
 		CallTimeout: 5 * time.Second, Patience: 5 * time.Second,
 	})
