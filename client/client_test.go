@@ -218,6 +218,7 @@ func TestRequestsOnTheWire(t *testing.T) {
 		"DELETE /api/v1/namespaces/ns/virtualmachines/web?force=true&uid=u": func() { _, _ = c.DeleteVM(ctx, "ns", "web", client.DeleteOptions{Force: true, UID: "u"}) },
 		"GET /api/v1/namespaces/ns/events?kind=VirtualMachine&name=web":     func() { _, _ = c.ListEvents(ctx, "ns", client.EventOptions{Kind: "VirtualMachine", Name: "web"}) },
 		"POST /api/v1/apply?dryRun=true&file=m.yaml&namespace=ns":           func() { _, _ = c.Apply(ctx, "m.yaml", nil, client.ApplyOptions{DryRun: true, Namespace: "ns"}) },
+		"POST /api/v1/apply?dryRun=true&namespace=n":                        func() { _, _ = c.ApplyFiles(ctx, nil, client.ApplyOptions{DryRun: true, Namespace: "n"}) },
 		"POST /api/v1/hosts/h/uncordon":                                     func() { _, _ = c.UncordonHost(ctx, "h") },
 		"POST /api/v1/hosts/h/confirm-down":                                 func() { _, _ = c.ConfirmHostDown(ctx, "h") },
 	} {

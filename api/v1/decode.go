@@ -44,23 +44,51 @@ func DecodeManifests(file string, data []byte) ([]Document, error) {
 
 // Decode is DecodeManifests with the decoder's options.
 func (d Decoder) Decode(data []byte) ([]Document, error) {
-	f := &fileDecoder{Decoder: d, nodes: maxNodes, first: map[ObjectRef]int{}}
-	f.decode(data)
-	if len(f.problems) > 0 {
-		return nil, f.sorted()
+	return d.DecodeFiles(ManifestFile{Name: d.File, Data: data})
+}
+
+// ManifestFile is one of several files that are read together.
+type ManifestFile struct {
+	// Name that problems use; empty for what came without one.
+	Name string
+	// Data is what is in it.
+	Data []byte
+}
+
+// DecodeFiles is Decode for several files that are meant together: an object may be in one of them only, and the error has what is
+// wrong with all of them, file by file. It does not look at d.File.
+func (d Decoder) DecodeFiles(files ...ManifestFile) ([]Document, error) {
+	f := &fileDecoder{Decoder: d, nodes: maxNodes, first: map[ObjectRef]place{}}
+	var problems ManifestErrors
+	for _, file := range files {
+		f.File, f.problems = file.Name, nil
+		f.decode(file.Data)
+		problems = append(problems, f.sorted()...)
+		if len(problems) >= maxProblems {
+			break
+		}
+	}
+	if len(problems) > 0 {
+		return nil, problems
 	}
 	return f.docs, nil
 }
 
-// fileDecoder is the state of reading one file.
+// fileDecoder is the state of reading files, and at each time of one.
 type fileDecoder struct {
 	Decoder
 	docs     []Document
 	problems ManifestErrors
 	// nodes that may still be looked at.
 	nodes int
-	// first is the line where each object was first seen.
-	first map[ObjectRef]int
+	// first is where each object was first seen.
+	first map[ObjectRef]place
+}
+
+// place is a line of a file.
+type place struct {
+	file string
+	line int
 }
 
 func (f *fileDecoder) decode(data []byte) {
@@ -110,7 +138,7 @@ func (f *fileDecoder) document(n *yaml.Node) {
 	d.value(n, valueOf(object), "")
 	if f.nodes < 0 && len(d.problems) == 0 {
 		d.problems = append(d.problems, ManifestError{Line: n.Line, Column: n.Column,
-			FieldError: FieldError{Problem: "the file is too large when its aliases are written out", Remedy: "use fewer aliases or several files"}})
+			FieldError: FieldError{Problem: "the file is too large when its aliases are written out", Remedy: "use fewer aliases, or apply it in parts"}})
 		return
 	}
 	d.explicitZeros(object)
@@ -133,13 +161,17 @@ func (f *fileDecoder) document(n *yaml.Node) {
 	}
 	ref := RefTo(object)
 	ref.UID = ""
-	if line, ok := f.first[ref]; ok && ref.Name != "" {
-		line2, column := doc.Position("metadata.name")
-		d.problems = append(d.problems, ManifestError{Line: line2, Column: column, FieldError: FieldError{Field: "metadata.name",
-			Problem: fmt.Sprintf("%s is already in this file, at line %d", ref, line), Remedy: "rename or remove one of the two"}})
+	if first, ok := f.first[ref]; ok && ref.Name != "" {
+		where := "this file"
+		if first.file != f.File {
+			where = first.file
+		}
+		line, column := doc.Position("metadata.name")
+		d.problems = append(d.problems, ManifestError{Line: line, Column: column, FieldError: FieldError{Field: "metadata.name",
+			Problem: fmt.Sprintf("%s is already in %s, at line %d", ref, where, first.line), Remedy: "rename or remove one of the two"}})
 		return
 	}
-	f.first[ref] = n.Line
+	f.first[ref] = place{f.File, n.Line}
 	f.docs = append(f.docs, doc)
 }
 

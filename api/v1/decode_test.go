@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -254,5 +255,37 @@ func TestDecodeBombs(t *testing.T) {
 	_, err := DecodeManifests("", []byte(head+"    disks: ["+strings.Repeat("{},", 1000)+"]\n"))
 	if n := len(err.(ManifestErrors)); n != maxProblems+1 && n != maxProblems {
 		t.Errorf("%d problems are reported", n)
+	}
+}
+
+// Several files are one manifest, but each error has the file and the line that its author sees.
+func TestDecodeFiles(t *testing.T) {
+	vm := func(name, more string) string {
+		return "apiVersion: holdfast/v1\nkind: VirtualMachine\nmetadata: {name: " + name + "}\nspec: {template: {memory: 64Mi" + more + "}}\n"
+	}
+	file := func(name, text string) ManifestFile { return ManifestFile{Name: name, Data: []byte(text)} }
+	docs, err := Decoder{Namespace: "prod"}.DecodeFiles(file("a", "# nothing yet\n"), file("b", vm("one", "")),
+		file("c.json", `{"apiVersion": "holdfast/v1", "kind": "Host", "metadata": {"name": "h"}, "spec": {"uri": "qemu:///system"}}`), file("d", "---\n"+vm("two", "")))
+	var got []string
+	for _, d := range docs {
+		got = append(got, fmt.Sprintf("%s:%d %s", d.File, d.Line, RefTo(d.Object)))
+	}
+	if want := "b:1 VirtualMachine prod/one, c.json:1 Host h, d:2 VirtualMachine prod/two"; err != nil || strings.Join(got, ", ") != want {
+		t.Errorf("got %s, %v\nwant %s", strings.Join(got, ", "), err, want)
+	}
+	docs, err = Decoder{}.DecodeFiles(file("a", vm("one", "")), file("b", "\n"+vm("two", ", rgn: true")), file("c", "a: [\n"), file("d", vm("one", "")))
+	want := `b:5:33: spec.template.rgn: unknown field "rgn": did you mean "rng"?
+c:1:1: not YAML: did not find expected node content: correct the YAML here or in the lines above
+d:3:18: metadata.name: VirtualMachine default/one is already in a, at line 1: rename or remove one of the two`
+	if docs != nil || err == nil || err.Error() != want {
+		t.Errorf("%d documents, and\n%v\nwant\n%s", len(docs), err, want)
+	}
+	var many []ManifestFile
+	for range 1000 {
+		many = append(many, file("f", "a: b\n"))
+	}
+	var all ManifestErrors
+	if _, err := (Decoder{}).DecodeFiles(many...); !errors.As(err, &all) || len(all) > maxProblems+2 {
+		t.Errorf("%d problems are reported, which is more than helps", len(all))
 	}
 }

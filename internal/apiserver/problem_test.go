@@ -63,6 +63,13 @@ func TestProblems(t *testing.T) {
 			415, "body", "send the header Content-Type: application/json"},
 		{"no action", "POST", vmsPath + "/web/actions", "application/json", `{"type": "fly"}`, 422, "spec.type", "use start, stop or restart"},
 		{"no document", "POST", "/api/v1/apply?file=x.yaml", "application/yaml", "# nothing\n", 422, "-", "x.yaml"},
+		{"no document in one of several", "POST", "/api/v1/apply", "multipart/form-data; boundary=b",
+			form("file", "x.yaml", "# nothing\n") + form("file", "y.yaml", "apiVersion: holdfast/v1\nkind: ClusterConfig\n") + "--b--\r\n", 422, "-",
+			"x.yaml has no documents"},
+		{"another part", "POST", "/api/v1/apply", "multipart/form-data; boundary=b", form("dryRun", "", "true") + "--b--\r\n", 422, "-",
+			"name each manifest's part file"},
+		{"no parts", "POST", "/api/v1/apply", "multipart/form-data; boundary=b", "--b--\r\n", 422, "-", "with a manifest in each part"},
+		{"half a form", "POST", "/api/v1/apply", "multipart/form-data; boundary=b", form("file", "x.yaml", "a"), 422, "-", "with a manifest in each part"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			resp, body := w.raw(tc.method, tc.path, tc.contentType, tc.body)
@@ -84,6 +91,52 @@ func TestProblems(t *testing.T) {
 				t.Errorf("want location %q and %q in %s", tc.location, tc.says, body)
 			}
 		})
+	}
+}
+
+// form is one part of a multipart body.
+func form(name, file, text string) string {
+	return "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"; filename=\"" + file + "\"\r\n\r\n" + text + "\r\n"
+}
+
+// Several files are applied together or not at all, whether it is a document that is bad, two of them that contradict each other, or one
+// that contradicts what is there.
+func TestApplyFiles(t *testing.T) {
+	w := newWorld(t)
+	vm := func(name, template string) string {
+		return "apiVersion: holdfast/v1\nkind: VirtualMachine\nmetadata: {name: " + name + "}\nspec:\n  runStrategy: Manual\n  template:\n    memory: 1Gi\n" + template
+	}
+	disk := "    disks:\n    - {name: root, path: /images/db.qcow2}\n"
+	file := func(name, text string) v1.ManifestFile { return v1.ManifestFile{Name: name, Data: []byte(text)} }
+	good := file("dir/gut und schön.yaml", vm("good", disk))
+	for _, tc := range []struct {
+		name  string
+		other v1.ManifestFile
+		is    func(error) bool
+		says  string
+	}{
+		{"a bad document", file("dir/b.yaml", vm("b", "    memroy: 1Gi\n")), client.IsInvalid,
+			"one of the 2 manifests is not valid: nothing was applied\n  dir/b.yaml:8:5: spec.template.memroy: "},
+		{"the same object", file("dir/b.yaml", vm("c", "")+"---\n"+vm("good", "")), client.IsInvalid,
+			"dir/b.yaml:11:18: metadata.name: VirtualMachine default/good is already in dir/gut und schön.yaml, at line 1"},
+		{"the same disk", file("dir/b.yaml", vm("b", disk)), client.IsConflict,
+			"one of the 2 manifests contradicts what is there: nothing was applied\n  dir/b.yaml:9:7: spec.template.disks[0]: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, dryRun := range []bool{true, false} {
+				_, err := w.client.ApplyFiles(t.Context(), []v1.ManifestFile{good, tc.other}, client.ApplyOptions{DryRun: dryRun})
+				if !tc.is(err) || !strings.Contains(err.Error(), tc.says) {
+					t.Errorf("dry run %v: no %q in:\n%v", dryRun, tc.says, err)
+				}
+			}
+			if _, err := w.client.GetVM(t.Context(), "", "good"); !client.IsNotFound(err) {
+				t.Errorf("the good file was applied although another is bad: %v", err)
+			}
+		})
+	}
+	results, err := w.client.ApplyFiles(t.Context(), []v1.ManifestFile{good, file("b", vm("b", ""))}, client.ApplyOptions{Namespace: "prod"})
+	if err != nil || len(results) != 2 || results[0].Name != "good" || results[1].Name != "b" || results[1].Namespace != "prod" {
+		t.Errorf("got %+v, %v", results, err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/client"
 )
 
@@ -24,8 +25,8 @@ func newApply(a *app) *cobra.Command {
 		Long: `Create and change objects as manifests say. A manifest is YAML or JSON, with any number of documents. Applying the same
 manifest again changes nothing.
 
-Everything is checked before anything is changed: a file with one bad document changes nothing, and of several files none is
-applied while one is bad. A directory stands for its files *.yaml, *.yml and *.json; - is standard input.`,
+Everything is applied in one transaction, or nothing is: one bad document, in whichever of the files, changes nothing. A directory
+stands for its files *.yaml, *.yml and *.json; - is standard input.`,
 		Example: `  holdfast apply -f web.yaml
   holdfast apply -f manifests/ --dry-run
   generate-manifests | holdfast apply -f -`,
@@ -43,29 +44,23 @@ applied while one is bad. A directory stands for its files *.yaml, *.yml and *.j
 	return cmd
 }
 
-// manifest is one file.
-type manifest struct {
-	name string
-	text []byte
-}
-
 func (a *app) fileFlag(cmd *cobra.Command, files *[]string) {
 	cmd.Flags().StringArrayVarP(files, "filename", "f", nil, "manifest `FILE`, directory of manifests, or - for standard input; may be repeated")
 }
 
 // readManifests reads what -f names.
-func (a *app) readManifests(files []string) ([]manifest, error) {
+func (a *app) readManifests(files []string) ([]v1.ManifestFile, error) {
 	if len(files) == 0 {
 		return nil, usageError("say which manifest with -f FILE; -f - reads standard input")
 	}
-	var all []manifest
+	var all []v1.ManifestFile
 	for _, f := range files {
 		if f == "-" {
 			text, err := io.ReadAll(a.In)
 			if err != nil {
 				return nil, fmt.Errorf("read standard input: %w", err)
 			}
-			all = append(all, manifest{name: "standard input", text: text})
+			all = append(all, v1.ManifestFile{Name: "standard input", Data: text})
 			continue
 		}
 		paths, err := manifestPaths(f)
@@ -77,7 +72,7 @@ func (a *app) readManifests(files []string) ([]manifest, error) {
 			if err != nil {
 				return nil, fileError(err)
 			}
-			all = append(all, manifest{name: p, text: text})
+			all = append(all, v1.ManifestFile{Name: p, Data: text})
 		}
 	}
 	return all, nil
@@ -117,38 +112,22 @@ func fileError(err error) error {
 	return err
 }
 
-func (a *app) apply(ctx context.Context, manifests []manifest, dryRun bool) error {
-	c := a.client()
-	if len(manifests) > 1 && !dryRun {
-		if err := a.applyAll(ctx, c, manifests, true, io.Discard); err != nil {
-			return err
-		}
-	}
-	return a.applyAll(ctx, c, manifests, dryRun, a.Out)
-}
-
-func (a *app) applyAll(ctx context.Context, c *client.Client, manifests []manifest, dryRun bool, out io.Writer) error {
-	var errs []error
+func (a *app) apply(ctx context.Context, manifests []v1.ManifestFile, dryRun bool) error {
 	for _, m := range manifests {
-		if len(m.text) == 0 {
-			errs = append(errs, failed("%s is empty: nothing was applied", m.name))
-			continue
-		}
-		results, err := c.Apply(ctx, m.name, m.text, client.ApplyOptions{Namespace: a.namespace, DryRun: dryRun})
-		if err != nil {
-			if client.IsUnavailable(err) {
-				return err
-			}
-			errs = append(errs, err)
-			continue
-		}
-		for _, r := range results {
-			line := []string{shortKind(r.Kind) + "/" + r.Name, r.Result}
-			if dryRun {
-				line = append(line, "(dry run)")
-			}
-			fmt.Fprintln(out, strings.Join(line, " "))
+		if len(m.Data) == 0 {
+			return failed("%s is empty: nothing was applied", m.Name)
 		}
 	}
-	return errors.Join(errs...)
+	results, err := a.client().ApplyFiles(ctx, manifests, client.ApplyOptions{Namespace: a.namespace, DryRun: dryRun})
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		line := []string{shortKind(r.Kind) + "/" + r.Name, r.Result}
+		if dryRun {
+			line = append(line, "(dry run)")
+		}
+		fmt.Fprintln(a.Out, strings.Join(line, " "))
+	}
+	return nil
 }

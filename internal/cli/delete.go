@@ -60,14 +60,12 @@ func (a *app) toDelete(o *deleteOptions, words []string) ([]v1.ObjectRef, error)
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range manifests {
-			documents, err := v1.Decoder{File: m.name, Namespace: a.namespace}.Decode(m.text)
-			if err != nil {
-				return nil, err
-			}
-			for _, d := range documents {
-				refs = append(refs, v1.RefTo(d.Object))
-			}
+		documents, err := v1.Decoder{Namespace: a.namespace}.DecodeFiles(manifests...)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range documents {
+			refs = append(refs, v1.RefTo(d.Object))
 		}
 		slices.Reverse(refs)
 	case len(words) == 0:

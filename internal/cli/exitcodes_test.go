@@ -114,6 +114,27 @@ func TestSeveralErrors(t *testing.T) {
 	}
 }
 
+// Files that are good each by itself and contradict each other change nothing: neither given one by one nor as a directory.
+func TestApplySeveralFiles(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	for _, name := range []string{"x1", "x2"} {
+		manifest := strings.NewReplacer("name: good", "name: "+name, "512Mi", "512Mi, disks: [{name: root, path: /images/x.raw}]").Replace(goodVM)
+		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{"apply -f " + dir, "apply -f " + dir + "/x1.yaml -f " + dir + "/x2.yaml"} {
+		r := w.run(strings.Fields(line)...)
+		if r.code != ExitRefused || r.out != "" || !strings.Contains(r.err, "nothing was applied") || !strings.Contains(r.err, "x2.yaml:") {
+			t.Errorf("holdfast %s: %+v", line, r)
+		}
+		if list := w.ok("get", "vms", "-o", "name"); list != "" {
+			t.Errorf("holdfast %s has made %s", line, list)
+		}
+	}
+}
+
 func TestApply(t *testing.T) {
 	w := newWorld(t)
 	dir := t.TempDir()
