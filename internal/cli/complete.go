@@ -93,7 +93,9 @@ func newCompletion() *cobra.Command {
 
   bash   source <(holdfast completion bash)          or save it in /etc/bash_completion.d/holdfast
   zsh    source <(holdfast completion zsh)           or save it as _holdfast in a directory of $fpath
-  fish   holdfast completion fish | source           or save it as ~/.config/fish/completions/holdfast.fish`,
+  fish   holdfast completion fish | source           or save it as ~/.config/fish/completions/holdfast.fish
+
+In bash it needs the package bash-completion.`,
 		Args:      args(1, 1, "the shell"),
 		ValidArgs: []string{"bash", "zsh", "fish"},
 		RunE: func(cmd *cobra.Command, words []string) error {
