@@ -116,7 +116,7 @@ func TestConnectIsBounded(t *testing.T) {
 	defer silent.Close()
 	bounded := func(what, transport, parameters, says string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		_, err := Driver{}.Connect(ctx, "qemu+"+transport+"://"+silent.Addr().String()+"/system"+parameters)
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), says) {
