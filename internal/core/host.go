@@ -8,6 +8,7 @@ import (
 	v1 "github.com/holdfast-vm/holdfast/api/v1"
 	"github.com/holdfast-vm/holdfast/internal/core/fleet"
 	"github.com/holdfast-vm/holdfast/internal/core/placement"
+	"github.com/holdfast-vm/holdfast/internal/hypervisor"
 )
 
 // The reasons of a host that is not Up.
@@ -26,7 +27,11 @@ func (c *Core) hostChanged(o *v1.Host) {
 		i, _ := slices.BinarySearchFunc(c.views, h.Name, func(v *placement.Host, name string) int { return cmp.Compare(v.Name, name) })
 		c.views = slices.Insert(c.views, i, &h.View)
 	} else {
+		moved := o.Spec.URI != h.Spec.URI
 		h.Digest(o)
+		if moved && c.loaded {
+			c.moved(h)
+		}
 	}
 	h.Refresh(c.config.StartLimit.PerHost)
 	c.retry = true
@@ -41,6 +46,13 @@ func (c *Core) hostChanged(o *v1.Host) {
 	h.Status.ObservedGeneration = o.Metadata.Generation
 	c.writeHost(h)
 	c.fence(h)
+}
+
+// moved: the host is to be reached elsewhere now, so what was known of it is of another connection.
+func (c *Core) moved(h *fleet.Host) {
+	h.Connected, h.Silent = false, false
+	unsee(h)
+	c.setHostState(h, h.Status, v1.HostConnecting, "", "")
 }
 
 func (c *Core) hostRemoved(name string) {
@@ -80,12 +92,15 @@ func (c *Core) hostConnected(ev HostConnected) {
 	if word := h.Spec.ConfirmedDown; word != nil && word.At.After(st.WordAt) {
 		st.WordAt = word.At // it answers, so nobody's word that it is down counts
 	}
-	reason, message := c.refusal(h, ev)
+	reason, message := c.refusal(h, ev.Listing.Domains)
 	state := v1.HostUp
 	if reason != "" {
 		state = v1.HostRefused
 	}
 	c.setHostState(h, st, state, reason, message)
+	if state == v1.HostRefused {
+		return // what it shows is none of our business, or another host's
+	}
 
 	ev.Listing.Host, ev.Listing.Epoch = ev.Host, ev.Epoch
 	c.hostListed(ev.Listing)
@@ -98,15 +113,15 @@ func (c *Core) hostConnected(ev HostConnected) {
 }
 
 // refusal says why a host that answers must not be used; empty: it may.
-func (c *Core) refusal(h *fleet.Host, ev HostConnected) (reason, message string) {
+func (c *Core) refusal(h *fleet.Host, domains []hypervisor.Domain) (reason, message string) {
 	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
-		other := c.hosts[name]
-		if other != h && ev.Facts.UUID != "" && other.Status.UUID == ev.Facts.UUID {
-			return ReasonDuplicateUUID, "its libvirt has the same host UUID " + ev.Facts.UUID + " as " + other.Name +
-				"; give each host its own: host_uuid in /etc/libvirt/libvirtd.conf, then restart libvirtd"
+		if other := c.hosts[name]; other != h && h.Facts.UUID != "" && other.Status.UUID == h.Facts.UUID && senior(other, h) {
+			return ReasonDuplicateUUID, "its libvirt has the same host UUID " + h.Facts.UUID + " as " + other.Name +
+				"; if it is the same machine under another name, remove one of the two (holdfast host remove " + h.Name +
+				"); if it is another machine, give it its own: host_uuid in /etc/libvirt/libvirtd.conf, then restart libvirtd"
 		}
 	}
-	for _, d := range ev.Listing.Domains {
+	for _, d := range domains {
 		if d.ClusterUID != "" && d.ClusterUID != c.clusterUID {
 			return ReasonAnotherCluster, "the domain " + d.Name + " belongs to another Holdfast cluster (" + d.ClusterUID +
 				"); a host serves one cluster: remove it from the other first"
@@ -115,10 +130,19 @@ func (c *Core) refusal(h *fleet.Host, ev HostConnected) (reason, message string)
 	return "", ""
 }
 
+// senior: of two names for one host UUID, the one that has been in use stays in use, whoever connects first in a term.
+func senior(a, b *fleet.Host) bool {
+	inUse := func(h *fleet.Host) bool { return h.Status.State == v1.HostUp || h.Status.State == v1.HostUnreachable }
+	if inUse(a) != inUse(b) {
+		return inUse(a)
+	}
+	return inUse(a) && a.Name < b.Name
+}
+
 func (c *Core) hostLost(ev HostLost) {
 	h := c.hosts[ev.Host]
-	if h == nil || ev.Epoch < h.Epoch {
-		return
+	if h == nil || ev.Epoch < h.Epoch && (h.Connected || ev.Epoch != 0) {
+		return // of an older connection; zero is of a try before there was any
 	}
 	if h.Connected {
 		h.Connected = false

@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,9 @@ func (s *scene) play(d *datadriven.TestData) error {
 		s.step(core.HostChanged{Host: h})
 	case "vm":
 		s.vm(first, d)
+	case "host-removed":
+		s.hosts = slices.DeleteFunc(s.hosts, func(h *v1.Host) bool { return h.Metadata.Name == first })
+		s.step(core.HostRemoved{Name: first})
 	case "load":
 		s.step(core.Loaded{Grace: v1.Duration(30 * time.Second)})
 	case "term":
@@ -105,7 +109,7 @@ func (s *scene) play(d *datadriven.TestData) error {
 		s.epochs[first]++
 		s.seq++
 		s.step(core.HostConnected{Host: first, Epoch: s.epochs[first], Facts: hypervisor.Facts{
-			UUID: "host-" + first, BootID: arg(d, "boot", ""), Memory: quantity(arg(d, "memory", "4Gi")), CPUs: 4, LibvirtVersion: "9.0.0", QEMUVersion: "7.2.0",
+			UUID: arg(d, "uuid", "host-"+first), BootID: arg(d, "boot", ""), Memory: quantity(arg(d, "memory", "4Gi")), CPUs: 4, LibvirtVersion: "9.0.0", QEMUVersion: "7.2.0",
 			Accelerator: "tcg", MachineTypes: map[string]string{"q35": "pc-q35-7.2", "pc-q35-7.2": "pc-q35-7.2"},
 		}, Listing: core.HostListed{Seq: s.seq, Domains: s.domains(d)}})
 	case "list":

@@ -12,7 +12,7 @@ import (
 
 func (c *Core) domainSeen(ev DomainSeen) {
 	h := c.hosts[ev.Host]
-	if h == nil || !h.Connected || ev.Epoch != h.Epoch {
+	if h == nil || !h.Usable() || ev.Epoch != h.Epoch {
 		return
 	}
 	switch ev.Ended {
@@ -46,6 +46,9 @@ func (c *Core) hostListed(ev HostListed) {
 	if h == nil || !h.Connected || ev.Epoch != h.Epoch || ev.Seq <= h.ListSeq {
 		return
 	}
+	if !h.Usable() && !c.admitHost(h, ev.Domains) {
+		return
+	}
 	h.ListSeq = ev.Seq
 	listed := make(map[string]bool, len(ev.Domains))
 	for i := range ev.Domains {
@@ -62,6 +65,20 @@ func (c *Core) hostListed(ev HostListed) {
 	for _, uuid := range absent {
 		c.sight(h, uuid, ev.Seq, nil)
 	}
+}
+
+// admitHost judges a refused host again: its cause may be gone. If so this listing is the first that counts.
+func (c *Core) admitHost(h *fleet.Host, domains []hypervisor.Domain) bool {
+	reason, message := c.refusal(h, domains)
+	if reason != "" {
+		c.setHostState(h, h.Status, v1.HostRefused, reason, message)
+		return false
+	}
+	c.setHostState(h, h.Status, v1.HostUp, "", "")
+	for _, v := range h.BoundVMs() {
+		c.touch(v)
+	}
+	return true
 }
 
 // sight takes in what a host shows of one domain, unless something newer is known or a command is under way that will tell.
