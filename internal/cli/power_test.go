@@ -379,5 +379,5 @@ func TestHostAddRefused(t *testing.T) {
 	}
 	w.hostStatus(h, v1.HostStatus{State: v1.HostRefused, Message: "its host UUID is also that of h2", Since: ago(time.Minute)})
 	s.expect(t, ExitRefused, "", "host/h1: Connecting\nError: host/h1: Refused since 1m ago (11:59:00): it answers, and must not be used. "+
-		"Its host UUID is also that of h2. Nothing starts there. Remove the cause; the host is looked at again each time it is connected.\n")
+		"Its host UUID is also that of h2. Nothing starts there. Remove the cause; the host is judged again within a minute.\n")
 }

@@ -35,7 +35,7 @@ func Host(h *v1.Host, instances int, now time.Time) Answer {
 	case st.State == v1.HostRefused:
 		return Answer{State: fmt.Sprintf("Refused%s: it answers, and must not be used.", since),
 			Why:  orElse(sentence(st.Message), sentence(st.Reason)),
-			Next: "Nothing starts there. Remove the cause; the host is looked at again each time it is connected."}
+			Next: "Nothing starts there. Remove the cause; the host is judged again within a minute."}
 	case st.State == v1.HostUp && h.Spec.Unschedulable:
 		return Answer{State: fmt.Sprintf("Up%s, and cordoned.", since), Why: "Its libvirt answers; an admin keeps new instances away.",
 			Next: fmt.Sprintf(`Nothing new starts there, and what runs is left running, until "holdfast host uncordon %s".`, h.Metadata.Name)}

@@ -41,7 +41,7 @@ func TestHost(t *testing.T) {
 			"It is tried again all the time. Until it answers nothing starts there, and what it runs or ran (0 VMs) does not start elsewhere, " +
 				`so that nothing runs twice. If it is down, and you know it: "holdfast host confirm-down lab-1".`}},
 		{"refused", host(v1.HostRefused, "its host UUID is also that of lab-2"), 0, Answer{"Refused since 2m ago (19:58:00): it answers, and must not be used.",
-			"Its host UUID is also that of lab-2.", "Nothing starts there. Remove the cause; the host is looked at again each time it is connected."}},
+			"Its host UUID is also that of lab-2.", "Nothing starts there. Remove the cause; the host is judged again within a minute."}},
 		{"connecting", &v1.Host{}, 0, Answer{"Connecting.", "It was added, or the control plane started, and its libvirt has not answered yet.",
 			"It is Up as soon as it answers. If it does not, it becomes Unreachable, with the reason."}},
 		{"being removed", removed, 0, Answer{"Being removed.", "Its removal was asked for 1s ago (19:59:59).",
