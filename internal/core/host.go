@@ -80,7 +80,7 @@ func (c *Core) hostConnected(ev HostConnected) {
 
 	st := h.Status
 	if rebooted {
-		if st.LostAt.Before(st.ConnectedAt) {
+		if !st.LostAt.After(st.ConnectedAt) && st.LostAt.Before(c.loadedAt) {
 			st.LostAt = c.loadedAt
 		}
 		st.RebootedAt = c.now
