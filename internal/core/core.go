@@ -64,6 +64,9 @@ type Core struct {
 	starting int
 	retry    bool
 
+	// removed are the uids of the VMs that were removed in this term.
+	removed map[string]bool
+
 	actions map[VMKey]*v1.Action
 	pending []*v1.Action // posted before everything was loaded
 
@@ -88,7 +91,7 @@ func New() *Core {
 	c := &Core{
 		vms: map[string]*fleet.VM{}, names: map[VMKey]string{}, hosts: map[string]*fleet.Host{},
 		queue: startqueue.New(), labelled: map[string]string{}, actions: map[VMKey]*v1.Action{},
-		commands: map[uint64]target{}, open: map[string]*Unit{},
+		removed: map[string]bool{}, commands: map[uint64]target{}, open: map[string]*Unit{},
 	}
 	c.setConfig(&v1.ClusterConfig{})
 	return c

@@ -222,6 +222,7 @@ func (c *Core) decideAbsent(v *fleet.VM, h *fleet.Host, d *fleet.Domain) {
 	if in.Stop != nil || in.Abandon != nil {
 		switch {
 		case c.now.Before(c.grace) && in.Phase != v1.PhaseScheduled:
+			d.Absences = 0 // a call of the leader before may still arrive: what is seen now is not certain
 			until(v, c.grace)
 		case in.Phase != v1.PhaseScheduled && d.Absences < absencesForCertain:
 			c.look(v, h, d)

@@ -118,6 +118,8 @@ func (c *Core) recognise(h *fleet.Host, d *fleet.Domain) {
 	case d.Current == nil:
 	case d.Current.ClusterUID == "" || d.Current.ClusterUID != c.clusterUID:
 		charge = taken(d.Current)
+	case v == nil && c.removed[d.UUID] && !d.Active():
+		c.sweep(h, d)
 	case v == nil:
 		charge = taken(d.Current)
 		c.notice(h.Ref(), true, "UnknownInstance", "the domain "+d.Current.Name+
@@ -145,6 +147,18 @@ func (c *Core) recognise(h *fleet.Host, d *fleet.Domain) {
 	}
 	c.charge(h, d, charge)
 	c.touch(v)
+}
+
+// sweep removes the definition of a VM that was removed: a define that was stuck on its way has made it late.
+func (c *Core) sweep(h *fleet.Host, d *fleet.Domain) {
+	if d.InFlight != 0 || d.AskAgain.After(c.now) {
+		return
+	}
+	c.commandID++
+	d.InFlight, d.Instance, d.Asked, d.AskAgain = c.commandID, d.Current.InstanceID, int(CommandUndefine), c.now.Add(tryAgain)
+	c.commands[c.commandID] = target{h.Name, d.UUID, CommandUndefine}
+	c.ready.Units = append(c.ready.Units, Unit{Commands: []Command{{ID: c.commandID, Kind: CommandUndefine, Host: h.Name, Epoch: h.Epoch,
+		UUID: d.UUID, Instance: d.Current.InstanceID, State: true}}})
 }
 
 func (c *Core) charge(h *fleet.Host, d *fleet.Domain, charge v1.Resources) {

@@ -168,6 +168,7 @@ func (c *Core) finishDeletion(v *fleet.VM) {
 	}
 	c.also(v, DeleteVM{Key: key(v), UID: v.UID})
 	delete(c.vms, v.UID)
+	c.removed[v.UID] = true
 	if c.names[key(v)] == v.UID {
 		delete(c.names, key(v))
 	}
