@@ -74,7 +74,11 @@ func (m *vm) was(w *world, in *instance, record v1.End) bool {
 			return end.why == hypervisor.WhyCrashed
 		case "HostDown":
 			word := h.spec.ConfirmedDown // somebody's word, true or false, counts as well
-			return end.by == ByPower || between(h.downs, in.created.at, end.at.Add(goingDown)) || word != nil && word.At.After(end.at)
+			return end.by == ByPower || between(h.downs, in.created.at, end.at.Add(goingDown)) || word != nil && word.At.After(end.at) ||
+				slices.ContainsFunc(h.silences, func(s silence) bool {
+					// From silence to boot nobody can tell when it went down; that it did must be true.
+					return end.at.After(s.lost.Add(-goingDown)) && end.at.Before(s.booted) && between(h.downs, s.lost.Add(-goingDown), s.booted)
+				})
 		case "HostLost":
 			return h.spec.ConfirmedDown != nil
 		case "EndUnknown":

@@ -70,7 +70,7 @@ var NoUnforcedStop = Check{
 				complain(d.UUID, "a running domain that is no known instance of ours was ended on host %s", d.Host)
 				return
 			}
-			if w.before.byOutsider || m.lost(id) {
+			if w.before.byOutsider || m.lost(id) || m.revived(in) {
 				return
 			}
 			ok, mayDestroyAt := m.mayEnd(w, in)
@@ -83,6 +83,13 @@ var NoUnforcedStop = Check{
 			}
 		}
 	},
+}
+
+// revived: the instance had ended before, its end was taken down, and a create that had been on its way has started it once more.
+func (m *vm) revived(in *instance) bool {
+	return len(in.ends) > 1 && m.ever(func(s *v1.VirtualMachineStatus) bool {
+		return s.Instance != nil && s.Instance.ID == in.id && s.Instance.Abandon != nil
+	})
 }
 
 // lost: a durable status has the instance as lost with its host.

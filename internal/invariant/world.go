@@ -50,9 +50,13 @@ type host struct {
 	fault time.Time
 	// downs and forgets are when it went down, and when its libvirt forgot how what is off there had ended.
 	downs, forgets []time.Time
+	// silences are the times that Holdfast did not hear of it and then found it booted.
+	silences []silence
 	// lied is when a person falsely said that it is down, until it has been back for a while; zero: nobody has.
 	lied time.Time
 }
+
+type silence struct{ lost, booted time.Time }
 
 // version is a value as of a revision.
 type version[T any] struct {
@@ -250,6 +254,9 @@ func (w *world) statusOf(e Entry, id string, ch store.Change, had map[string]str
 	case layout.Host:
 		h := w.host(name)
 		h.status, h.rev = decode[layout.StatusOf[v1.HostStatus]](ch.Value).Status, e.Rev
+		if s := h.status; !s.RebootedAt.IsZero() && s.RebootedAt.Equal(s.ConnectedAt) {
+			h.silences = append(h.silences, silence{s.LostAt, s.RebootedAt})
+		}
 	case layout.VM:
 		s := decode[layout.StatusOf[v1.VirtualMachineStatus]](ch.Value)
 		m := w.vms[s.UID]
