@@ -13,18 +13,17 @@ import (
 
 // The reasons in v1.End.
 const (
-	EndAsRequested     = "AsRequested"
-	EndGuestShutdown   = "GuestShutdown"
-	EndHostDown        = "HostDown"
-	EndHostLost        = "HostLost"
-	EndCrashed         = "Crashed"
-	EndStartFailed     = "StartFailed"
-	EndStartTimeout    = "StartTimeout"
-	EndedByOutsider    = "EndedByOutsider"
-	EndUnknown         = "EndUnknown"
-	EndNeverStarted    = "NeverStarted"
-	endedShutdownHost  = "shutdown-host"
-	endedShutdownGuest = "shutdown-guest"
+	EndAsRequested    = "AsRequested"
+	EndGuestShutdown  = "GuestShutdown"
+	EndHostDown       = "HostDown"
+	EndHostLost       = "HostLost"
+	EndCrashed        = "Crashed"
+	EndStartFailed    = "StartFailed"
+	EndStartTimeout   = "StartTimeout"
+	EndedByOutsider   = "EndedByOutsider"
+	EndUnknown        = "EndUnknown"
+	EndNeverStarted   = "NeverStarted"
+	endedShutdownHost = "shutdown-host"
 )
 
 // WantsOn reports whether the VM should have an instance.
